@@ -1,0 +1,75 @@
+"""The pieces of a shuffle stage and what both of its transports need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from scheduler.comm.world import World
+from scheduler.errors import PeerFailed
+
+__all__ = ["In", "Out", "P", "Rounds", "go_on", "largest_round"]
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """A piece that this rank sends.
+
+    Parameters
+    ----------
+    peer : int
+        Its target, another rank.
+    nbytes : int
+        Its length; a piece of no bytes counts as a round but is not sent.
+    pack : callable
+        ``pack(buffer)`` fills `buffer` (uint8, `nbytes`) and returns it. ``pack(None)`` may return
+        a contiguous array that holds the data, or None if it wants a buffer.
+    """
+
+    peer: int
+    nbytes: int
+    pack: Callable[[np.ndarray | None], np.ndarray | None]
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """A piece that this rank receives.
+
+    Parameters
+    ----------
+    peer : int
+        Its source, another rank.
+    nbytes : int
+        Its length, as the source has it.
+    place : callable
+        Returns the final place as a writable contiguous uint8 array, or None if there is none.
+    drain : callable
+        ``drain(buffer)`` takes the bytes out of `buffer` when there is no place.
+    """
+
+    peer: int
+    nbytes: int
+    place: Callable[[], np.ndarray | None]
+    drain: Callable[[np.ndarray], None]
+
+
+P = TypeVar("P", Out, In)
+Rounds = Sequence[Sequence[P]]
+"""The pieces of each round, at most one for each peer."""
+
+
+def largest_round(rounds: Rounds[Out] | Rounds[In]) -> int:
+    """Return the bytes of the largest round."""
+    return max((sum(piece.nbytes for piece in pieces) for pieces in rounds), default=0)
+
+
+def go_on(world: World, error: Exception | None, where: str) -> None:
+    """Return on all ranks if all are well, or raise on all; collective and polled."""
+    failed = world.allreduce(np.array([error is not None], np.int64), "max", where)
+    if error is not None:
+        raise error
+    if failed[0]:
+        raise PeerFailed(f"a rank failed in {where}")

@@ -1,0 +1,196 @@
+"""The shuffle stage: every rank has pieces of bytes for other ranks.
+
+The k-th piece of a pair of ranks belongs to round k. A status round (polled) tells whether all
+ranks are well, how many rounds there are and how much moves, from which all choose the same
+transport:
+
+alltoallv
+    pack a round into one buffer, ``Alltoallv``, unpack; the buffers are reused, and a polled
+    round before each call shows that all ranks are there and well;
+pairwise
+    see `scheduler.pairwise`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler.comm.world import World
+from scheduler.errors import PeerFailed
+from scheduler.pairwise import pairwise
+from scheduler.pieces import In, Out, P, Rounds, go_on, largest_round
+
+__all__ = ["TRANSPORTS", "In", "Out", "alltoallv_counts", "choose_transport", "shuffle"]
+
+TRANSPORTS = ("alltoallv", "pairwise")
+_PAIRWISE_BYTES = 4 << 20
+_ALLTOALLV_BYTES = 1 << 30
+
+
+def shuffle(
+    world: World,
+    outgoing: Sequence[Out],
+    incoming: Sequence[In],
+    *,
+    failed: bool,
+    where: str,
+    transport: str | None = None,
+) -> None:
+    """Move the pieces; collective.
+
+    Parameters
+    ----------
+    outgoing, incoming : sequence
+        The pieces of each pair in the order of their rounds, the same on both sides. The part
+        that stays on this rank is not among them.
+    failed : bool
+        This rank cannot take part: no data move and all ranks raise `PeerFailed`.
+    transport : {"auto", "alltoallv", "pairwise"}, optional
+        ``world.state["shuffle"]`` by default.
+    """
+    if world.size == 1:
+        if failed:
+            raise PeerFailed(where)
+        return
+    start = time.perf_counter()
+    world.stages += 1
+    sends = _by_round(outgoing)
+    receives = _by_round(incoming)
+    chosen, rounds = _agree(world, sends, receives, failed, where, transport)
+    move = pairwise if chosen == "pairwise" else _alltoallv
+    if rounds:
+        move(world, _padded(sends, rounds), _padded(receives, rounds), where)
+    nbytes = sum(piece.nbytes for piece in outgoing)
+    for observer in world.observers:
+        observer.stage(world.rank, where, start, time.perf_counter(), nbytes, chosen)
+
+
+def alltoallv_counts(world: World, counts: np.ndarray, where: str = "a shuffle") -> np.ndarray:
+    """Return what each rank has for this one, given the int64 counts for each rank."""
+    return world.alltoall(np.asarray(counts, np.int64), where)
+
+
+def choose_transport(wish: str, nodes_shared: bool, pair_bytes: int, round_bytes: int) -> str:
+    """Return the transport, by numbers that are the same on all ranks.
+
+    Parameters
+    ----------
+    wish : {"auto", "alltoallv", "pairwise"}
+        The setting.
+    pair_bytes : int
+        What the busiest pair of ranks moves in all.
+    round_bytes : int
+        What the busiest rank moves in its largest round; over 1 GiB goes pairwise in any case,
+        since some MPI libraries limit counts and displacements to 31 bits.
+    """
+    if wish not in ("auto", *TRANSPORTS):
+        raise ValueError(f"the shuffle must be auto, alltoallv or pairwise, not {wish!r}")
+    if round_bytes > _ALLTOALLV_BYTES:
+        return "pairwise"
+    if wish != "auto":
+        return wish
+    return "pairwise" if nodes_shared and pair_bytes >= _PAIRWISE_BYTES else "alltoallv"
+
+
+def _by_round(pieces: Iterable[P]) -> list[list[P]]:
+    """Return the pieces that have some bytes, by round."""
+    rounds: list[list[P]] = []
+    seen: Counter[int] = Counter()
+    for piece in pieces:
+        number = seen[piece.peer]
+        seen[piece.peer] += 1
+        if number == len(rounds):
+            rounds.append([])
+        if piece.nbytes:
+            rounds[number].append(piece)
+    return rounds
+
+
+def _padded(rounds: list[list[P]], count: int) -> list[list[P]]:
+    return rounds + [[] for _ in range(count - len(rounds))]
+
+
+def _agree(
+    world: World,
+    sends: Rounds[Out],
+    receives: Rounds[In],
+    failed: bool,
+    where: str,
+    transport: str | None,
+) -> tuple[str, int]:
+    """Return the transport and the number of rounds, or raise if a rank failed."""
+    pairs: Counter[int] = Counter()
+    for piece in (piece for pieces in sends for piece in pieces):
+        pairs[piece.peer] += piece.nbytes
+    numbers = (
+        failed,
+        max(len(sends), len(receives)),
+        max(pairs.values(), default=0),
+        max(largest_round(sends), largest_round(receives)),
+    )
+    agreed = world.allreduce(np.array(numbers, np.int64), "max", where)
+    if agreed[0]:
+        raise PeerFailed(f"a rank failed before {where}")
+    wish = transport or world.state.get("shuffle", "auto")
+    chosen = choose_transport(wish, world.nodes_shared, int(agreed[2]), int(agreed[3]))
+    return chosen, int(agreed[1])
+
+
+def _alltoallv(world: World, sends: Rounds[Out], receives: Rounds[In], where: str) -> None:
+    error: Exception | None = None
+    send = recv = np.empty(0, np.uint8)
+    try:
+        send = np.empty(largest_round(sends), np.uint8)
+        recv = np.empty(largest_round(receives), np.uint8)
+    except MemoryError as caught:
+        error = caught
+    for outgoing, incoming in zip(sends, receives, strict=True):
+        if error is None:
+            error = _attempt(_fill, send, outgoing)
+        go_on(world, error, where)
+        world.alltoallv(send, _counts(world, outgoing), recv, _counts(world, incoming))
+        error = _attempt(_empty, recv, incoming)
+    if error is not None:
+        raise error
+
+
+def _attempt(function: Callable[..., None], *args: Any) -> Exception | None:
+    try:
+        function(*args)
+    except Exception as error:
+        return error
+    return None
+
+
+def _counts(world: World, pieces: Iterable[Out] | Iterable[In]) -> list[int]:
+    counts = [0] * world.size
+    for piece in pieces:
+        counts[piece.peer] = piece.nbytes
+    return counts
+
+
+def _slices(buffer: np.ndarray, pieces: Iterable[P]) -> Iterator[tuple[P, np.ndarray]]:
+    """Yield the pieces in rank order, each with its part of the buffer of a round."""
+    start = 0
+    for piece in sorted(pieces, key=lambda piece: piece.peer):
+        yield piece, buffer[start : start + piece.nbytes]
+        start += piece.nbytes
+
+
+def _fill(send: np.ndarray, pieces: Iterable[Out]) -> None:
+    for piece, part in _slices(send, pieces):
+        piece.pack(part)
+
+
+def _empty(recv: np.ndarray, pieces: Iterable[In]) -> None:
+    for piece, part in _slices(recv, pieces):
+        place = piece.place()
+        if place is None:
+            piece.drain(part)
+        else:
+            place[...] = part

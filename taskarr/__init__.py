@@ -1,0 +1,34 @@
+"""NumPy arrays larger and faster than one process: a task scheduler over MPI, and no scheduler.
+
+Importing the package imports neither NumPy nor MPI; the first use of a name does.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from taskarr.api import *  # noqa: F403
+
+    rank: int
+    size: int
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
+    if name in ("rank", "size"):
+        return getattr(_import_module("scheduler").current(), name)
+    api = _import_module("taskarr.api")
+    if name in api.__all__:
+        return getattr(api, name)
+    raise AttributeError(
+        f"module 'taskarr' has no attribute {name!r}; fetch an array with a.numpy() to use "
+        "NumPy's functions on it"
+    )
+
+
+def __dir__() -> list[str]:
+    api = _import_module("taskarr.api")
+    return sorted({*globals(), *api.__all__, "rank", "size"})

@@ -1,0 +1,327 @@
+"""The user's handle: an array is a cell and a view of it. No algorithm lives here."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from taskarr import fetch, printing
+from taskarr.expr import Cell, Expr, view_of
+from taskarr.geometry.layout import Layout
+from taskarr.geometry.view import Affine, transpose
+from taskarr.ops import elementwise, masks, reductions, redistribute, write
+from taskarr.ops.keys import is_basic, refuse, view_of_key
+
+
+def node_of(x: Any) -> Any:
+    """The expression behind an array; anything else as it is."""
+    return x._expr if isinstance(x, Array) else x
+
+
+def _known(x: Any) -> bool:
+    """Whether an operand is one that arrays compute with; else Python asks the operand."""
+    return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list)
+
+
+def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Operator methods of a ufunc: plain, reflected, in place."""
+
+    def plain(self: "Array", other: Any) -> Any:
+        if not _known(other):
+            return NotImplemented
+        return Array._of(elementwise.apply(name, [self._expr, node_of(other)]))
+
+    def reflected(self: "Array", other: Any) -> Any:
+        if not _known(other):
+            return NotImplemented
+        return Array._of(elementwise.apply(name, [node_of(other), self._expr]))
+
+    def in_place(self: "Array", other: Any) -> Any:
+        if not _known(other):
+            return NotImplemented
+        found = elementwise.apply_into(name, self._expr, [self._expr, node_of(other)])
+        return self._become(found)
+
+    return plain, reflected, in_place
+
+
+def _compare(name: str) -> Callable[..., Any]:
+    return _binary(name)[0]
+
+
+def _unary(name: str) -> Callable[["Array"], "Array"]:
+    def method(self: "Array") -> "Array":
+        return Array._of(elementwise.apply(name, [self._expr]))
+
+    return method
+
+
+def _reduction(name: str) -> Callable[..., "Array"]:
+    def method(self: "Array", axis: Any = None, **options: Any) -> "Array":
+        return Array._of(reductions.reduce(name, self._expr, axis, **options))
+
+    method.__name__ = name
+    method.__doc__ = f"Reduction ``{name}`` over all axes, one axis or several; as `numpy.{name}`."
+    return method
+
+
+class Array:
+    """A NumPy array whose blocks lie on the ranks of a job.
+
+    Operations build a graph; values are computed when they are needed. Make arrays with
+    `taskarr.asarray`, `taskarr.zeros`, `taskarr.load` and the like, not by calling this class.
+    """
+
+    __slots__ = ("_cell", "_fixed", "_view")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, cell: Cell, view: Affine | None = None, fixed: bool = False) -> None:
+        self._cell = cell
+        self._view = view
+        self._fixed = fixed
+
+    @classmethod
+    def _of(cls, expr: Expr) -> "Array":
+        """Array of its own cell; of zero dimensions it is a value that never changes."""
+        return cls(Cell(expr), None, not expr.shape)
+
+    @property
+    def _expr(self) -> Expr:
+        expr = self._cell.expr
+        return expr if self._view is None else view_of(expr, self._view)
+
+    def _become(self, expr: Expr) -> "Array":
+        """Write through the view, or, for a fixed value, give a new one."""
+        if self._fixed:
+            return Array._of(expr)
+        whole = expr if self._view is None else write.put(self._cell.expr, self._view, expr)
+        self._cell.replace(whole)
+        return self
+
+    # ------------------------------------------------------------------ facts
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self._cell.expr.shape if self._view is None else self._view.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self._cell.expr.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, over all ranks."""
+        return self.size * self.itemsize
+
+    @property
+    def layout(self) -> Layout:
+        """Grid and owners."""
+        return self._expr.layout
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """Block lengths per axis, in Dask's notation."""
+        return self.layout.chunks
+
+    @property
+    def split(self) -> tuple[int, ...] | None:
+        """Axes that are cut among the ranks; None when every rank holds all."""
+        return None if self.layout.replicated else self.layout.split
+
+    # ------------------------------------------------------------------ getting values
+
+    def numpy(self) -> np.ndarray:
+        """The whole array on every rank. Collective."""
+        return fetch.whole([self._expr], "numpy()")[0]
+
+    compute = to_numpy = numpy
+
+    def gather(self, root: int = 0) -> np.ndarray | None:
+        """The whole array on one rank, None on the others. Collective."""
+        return fetch.on_root(self._expr, root)
+
+    def persist(self) -> "Array":
+        """Compute now and keep the blocks, distributed. Collective; returns the array itself."""
+        fetch.persist([self._cell.expr])
+        return self
+
+    @property
+    def local(self) -> np.ndarray:
+        """This rank's brick, computed, read-only. Collective.
+
+        A rank that owns nothing gets an array without elements.
+        """
+        return fetch.local(self._expr)
+
+    def item(self) -> Any:
+        """The only element as a Python scalar. Collective."""
+        return self.numpy().item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array whose blocks lie on the ranks can't be shared without a copy")
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __float__(self) -> float:
+        return float(fetch.single(self._expr, float))
+
+    def __int__(self) -> int:
+        return int(fetch.single(self._expr, int))
+
+    def __complex__(self) -> complex:
+        return complex(fetch.single(self._expr, complex))
+
+    def __bool__(self) -> bool:
+        return bool(fetch.single(self._expr, bool))
+
+    def __index__(self) -> int:
+        return operator.index(fetch.single(self._expr, operator.index))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return printing.summary(self.shape, self.dtype, self.layout)
+
+    def __str__(self) -> str:
+        return printing.text(self._expr)
+
+    def __format__(self, form: str) -> str:
+        if self.shape:
+            return format(str(self), form)
+        return format(self.numpy()[()], form)
+
+    # ------------------------------------------------------------------ layouts
+
+    def redistribute(self, split: Any = "auto", chunks: Any = None, mesh: Any = None) -> "Array":
+        """The same elements in another layout; see `taskarr.asarray` for the arguments."""
+        return Array._of(redistribute.redistribute(self._expr, split, chunks, mesh))
+
+    # ------------------------------------------------------------------ views, keys
+
+    def __getitem__(self, key: Any) -> "Array":
+        if is_basic(key):
+            return self._viewed(view_of_key(self.shape, key), isinstance(key, tuple | slice))
+        mask = masks.as_mask(_with_nodes(key), self._expr)
+        if mask is None:
+            refuse(key)
+        return Array._of(masks.read(self._expr, mask))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._fixed:
+            raise TypeError("a value of zero dimensions does not support item assignment")
+        value = node_of(value)
+        if is_basic(key):
+            target = view_of(self._expr, view_of_key(self.shape, key))
+            found = write.converted(value, target)
+            view = view_of_key(self.shape, key)
+            whole = view if self._view is None else view.after(self._view)
+            self._cell.replace(write.put(self._cell.expr, whole, found))
+            return
+        mask = masks.as_mask(_with_nodes(key), self._expr)
+        if mask is None:
+            refuse(key)
+        self._become(masks.written(self._expr, mask, value))
+
+    def _viewed(self, view: Affine, array: bool = True) -> "Array":
+        if not view.shape and not (array and self._view_keeps(view)):
+            return Array._of(view_of(self._expr, view))
+        whole = view if self._view is None else view.after(self._view)
+        return Array(self._cell, None if whole.is_identity else whole)
+
+    def _view_keeps(self, view: Affine) -> bool:
+        return not view.base
+
+    @property
+    def T(self) -> "Array":  # noqa: N802 - NumPy's name
+        """View with the axes in reverse order."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> "Array":
+        """View with the axes in another order, as `numpy.ndarray.transpose`."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        if not order:
+            order = tuple(range(self.ndim))[::-1]
+        if len(order) != self.ndim:
+            raise ValueError(f"axes don't match array: {tuple(order)} for {self.ndim} dimensions")
+        found = np.lib.array_utils.normalize_axis_tuple(order, self.ndim)
+        return self._viewed(transpose(self.shape, found))
+
+    # ------------------------------------------------------------------ elementwise
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> "Array":
+        """Elements as another dtype; as `numpy.ndarray.astype`."""
+        found = elementwise.cast(self._expr, dtype, casting)
+        if found is self._expr and copy:
+            found = elementwise.copied(found)
+        return Array._of(found)
+
+    def copy(self) -> "Array":
+        """Array of its own with the same elements."""
+        return Array._of(elementwise.copied(self._expr))
+
+    __add__, __radd__, __iadd__ = _binary("add")
+    __sub__, __rsub__, __isub__ = _binary("subtract")
+    __mul__, __rmul__, __imul__ = _binary("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
+    __mod__, __rmod__, __imod__ = _binary("remainder")
+    __and__, __rand__, __iand__ = _binary("bitwise_and")
+    __or__, __ror__, __ior__ = _binary("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _binary("left_shift")
+    __rshift__, __rrshift__, __irshift__ = _binary("right_shift")
+    __eq__ = _compare("equal")  # type: ignore[assignment]
+    __ne__ = _compare("not_equal")  # type: ignore[assignment]
+    __lt__ = _compare("less")
+    __le__ = _compare("less_equal")
+    __gt__ = _compare("greater")
+    __ge__ = _compare("greater_equal")
+    __neg__ = _unary("negative")
+    __pos__ = _unary("positive")
+    __abs__ = _unary("absolute")
+    __invert__ = _unary("invert")
+    _, __rpow__, __ipow__ = _binary("power")
+
+    def __pow__(self, exponent: Any) -> "Array":
+        if not _known(exponent):
+            return NotImplemented
+        return Array._of(elementwise.power(self._expr, node_of(exponent)))
+
+    # ------------------------------------------------------------------ reductions
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    min = _reduction("min")
+    max = _reduction("max")
+    mean = _reduction("mean")
+    var = _reduction("var")
+    std = _reduction("std")
+    any = _reduction("any")
+    all = _reduction("all")
+
+
+def _with_nodes(key: Any) -> Any:
+    return tuple(map(node_of, key)) if isinstance(key, tuple) else node_of(key)

@@ -1,0 +1,168 @@
+"""Running a graph: agreement, planning, execution, commit."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler import World
+from scheduler.agreement import Description, open_run
+from scheduler.engine import execute
+from scheduler.plan import Plan
+from taskarr.expr import Expr, Filtered, Held, same_world, user_line
+from taskarr.geometry.layout import Axis, Layout
+from taskarr.optimize import Node
+from taskarr.plan.build import ARGS, BACKEND, brick_key, build, counts_key
+from taskarr.runtime import Runtime, runtime
+
+Signature = tuple[Any, ...]
+
+
+def collect(targets: Sequence[Expr]) -> list[Expr]:
+    """Nodes that the targets need, each once, inputs first; held nodes end the search."""
+    order: list[Expr] = []
+    seen: set[int] = set()
+    todo = [(node, False) for node in reversed(targets)]
+    while todo:
+        node, entered = todo.pop()
+        if entered:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            todo.append((node, True))
+            todo.extend((child, False) for child in reversed(node.inputs))
+    return order
+
+
+def structure(nodes: Sequence[Expr]) -> tuple[Signature, list[Any]]:
+    """Structure of a graph, equal for equal computations, and its kernel arguments in order."""
+    at = {id(node): k for k, node in enumerate(nodes)}
+    parts, args = [], []
+    for node in nodes:
+        inputs = tuple([at[id(child)] for child in node.inputs])
+        parts.append((node.op.token, inputs, node.dtype.str, node.layout, len(node.args)))
+        args.extend(node.args)
+    return tuple(parts), args
+
+
+def graph_of(nodes: Sequence[Expr]) -> list[Node]:
+    """Structure of expressions for the planner: positions instead of references, no data."""
+    at = {id(node): k for k, node in enumerate(nodes)}
+    graph, first = [], 0
+    for node in nodes:
+        inputs = tuple(at[id(child)] for child in node.inputs)
+        graph.append(Node(node.op, inputs, node.dtype, node.layout, first))
+        first += len(node.args)
+    return graph
+
+
+def run(targets: Sequence[Expr], call: str) -> None:
+    """Compute the targets, and with them every node of their graph that somebody holds.
+
+    Collective. Afterwards the targets and these nodes are held; when the run fails, everything
+    is as it was.
+
+    Parameters
+    ----------
+    targets
+        Nodes of one world.
+    call
+        What the user called, for messages.
+
+    Raises
+    ------
+    scheduler.SPMDError
+        When the ranks don't run the same thing.
+    Exception
+        What a task raised on any rank, on every rank.
+    """
+    nodes = collect(targets)
+    if not nodes or all(type(node.op) is Held for node in targets):
+        return
+    world = same_world(nodes)
+    here = runtime(world)
+    signature, args = structure(nodes)
+    line = user_line()
+    wanted = _agreed(here, nodes, targets, signature, (call, line))
+    plan = _planned(here, nodes, signature, wanted)
+    values: dict[Any, Any] = {BACKEND: here.backend, ARGS: args}
+    for k, node in enumerate(nodes):
+        if node.value is not None:
+            values[brick_key(k)] = node.value
+    found = execute(world, plan, values, f"{call} at {line}")
+    for k, node in enumerate(nodes):
+        if wanted >> k & 1 and type(node.op) is not Held:
+            _commit(node, k, found)
+
+
+def _agreed(
+    here: Runtime,
+    nodes: Sequence[Expr],
+    targets: Sequence[Expr],
+    signature: Signature,
+    caller: tuple[str, str],
+) -> int:
+    """Bits of the nodes that some rank holds or wants."""
+    goal = {id(node) for node in targets}
+    bits = 0
+    for k, node in enumerate(nodes):
+        if node.holders or id(node) in goal:
+            bits |= 1 << k
+    if here.world.size == 1:
+        return bits
+    digest = here.cache.digests.get(signature)
+    if digest is None:
+        digest = digest_of(signature)
+        here.cache.put_digest(signature, digest)
+
+    def describe() -> Description:
+        return *caller, [node.describe() for node in nodes]
+
+    return open_run(here.world, digest, bits, len(nodes), describe)
+
+
+def digest_of(signature: Signature) -> int:
+    """Number of 63 bits that equal structures share in every process."""
+    text = hashlib.blake2b(digest_size=8)
+    for token, inputs, dtype, layout, args in signature:
+        text.update(repr((token, inputs, dtype, layout.digest, args)).encode())
+    return int.from_bytes(text.digest(), "little") >> 1
+
+
+def _planned(here: Runtime, nodes: Sequence[Expr], signature: Signature, wanted: int) -> Plan:
+    plan = here.cache.plans.get((signature, wanted))
+    if plan is None:
+        kept = frozenset(k for k in range(len(nodes)) if wanted >> k & 1)
+        plan = build(graph_of(nodes), kept, here.world.rank, here.world.size)
+        here.cache.put((signature, wanted), plan)
+    return plan
+
+
+def _commit(node: Expr, position: int, found: dict[Any, Any]) -> None:
+    if type(node.op) is Filtered:
+        data, mask = node.inputs
+        counts = found[counts_key(position)]
+        node.layout = filtered_layout(data.layout, len(mask.shape), counts)
+        node.shape = node.layout.shape
+    node.commit(found.get(brick_key(position)))
+
+
+def filtered_layout(layout: Layout, mask_ndim: int, counts: np.ndarray) -> Layout:
+    """Layout in which every rank keeps what it selected: the counts are the new blocks."""
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+    axis = layout.axes[0]
+    bounds = np.unique(ends)
+    if len(bounds) == 1:
+        bounds = np.zeros(2, np.int64)
+    cut = ends[np.searchsorted(axis.bounds, axis.cut)]
+    first = Axis(bounds, cut, axis.stride)
+    return Layout((first, *layout.axes[mask_ndim:]), layout.size, layout.base, layout.replicated)
+
+
+def agree(world: World, call: str) -> None:
+    """Meet all ranks before a collective that is no run, so that a missing one is named."""
+    if world.size > 1:
+        line = user_line()
+        digest = int.from_bytes(hashlib.blake2b(call.encode(), digest_size=8).digest(), "little")
+        open_run(world, digest >> 1, 0, 0, lambda: (call, line, ()))

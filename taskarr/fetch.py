@@ -1,0 +1,55 @@
+"""Bringing values to the user: everywhere, to one rank, this rank's brick, one scalar."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from taskarr.evaluate import run
+from taskarr.expr import Expr
+from taskarr.ops.redistribute import everywhere, on_one
+
+
+def whole(nodes: Sequence[Expr], call: str) -> list[np.ndarray]:
+    """All elements of each node, on every rank, as arrays of the caller's own; one run."""
+    targets = [everywhere(node) for node in nodes]
+    run(targets, call)
+    return [
+        target.value.copy() if target.holders else target.value
+        for target in targets
+    ]
+
+
+def on_root(node: Expr, root: int) -> np.ndarray | None:
+    """All elements on one rank, None on the others."""
+    target = on_one(node, root)
+    run([target], f"gather(root={root})")
+    if node.world.rank != root:
+        return None
+    if 0 in node.shape:
+        return np.empty(node.shape, node.dtype)
+    return target.value.copy() if target.holders else target.value
+
+
+def persist(nodes: Sequence[Expr]) -> None:
+    """Compute and keep the blocks."""
+    run(nodes, "persist()")
+
+
+def local(node: Expr) -> np.ndarray:
+    """This rank's brick, read-only; without elements where it owns nothing."""
+    run([node], "local")
+    if node.value is None:
+        return np.empty((0,) * len(node.shape), node.dtype)
+    brick = node.value.view()
+    brick.flags.writeable = False
+    return brick
+
+
+def single(node: Expr, convert: Callable[[Any], Any]) -> Any:
+    """The only element; an array of another size gets NumPy's error without being fetched."""
+    if np.prod(node.shape, dtype=np.int64) != 1:
+        small = tuple(min(n, 2) for n in node.shape)
+        return convert(np.zeros(small, node.dtype))
+    (found,) = whole([node], convert.__name__ + "()")
+    return convert(found)

@@ -1,0 +1,178 @@
+"""Programs: what one pass computes at each tile, compiled from the pass's expressions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taskarr.geometry.view import NEW, Affine
+from taskarr.kernel.functions import CAST, Function
+from taskarr.kernel.reduction import Reduction
+
+Ref = tuple[str, int]
+"""Where a value lies: ``("leaf", k)``, ``("temp", k)``, ``("out", k)`` or ``("arg", k)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value read at each tile.
+
+    Parameters
+    ----------
+    kind
+        ``"array"``: from pieces of array ``source``; otherwise a generator of `kernel.leaves`.
+    source
+        Number of the array among the pass's sources; of the first argument for a generator.
+    view
+        From iteration indices to the array's.
+    dtype
+        Of the elements.
+    """
+
+    kind: str
+    source: int
+    view: Affine
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Temp:
+    """A scratch value: its dtype, the axes on which it has the tile's length, its buffer."""
+
+    dtype: np.dtype
+    axes: tuple[bool, ...]
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call ``target = function(*args)``."""
+
+    function: Function
+    args: tuple[Ref, ...]
+    target: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A reduction of a value over iteration axes."""
+
+    value: Ref
+    reduction: Reduction
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A selection: the elements (or rows) of a value at which a mask is true."""
+
+    value: Ref
+    mask: Ref
+    mask_ndim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Straight-line program over the tiles of an iteration space."""
+
+    leaves: tuple[Leaf, ...]
+    temps: tuple[Temp, ...]
+    calls: tuple[Call, ...]
+    outputs: tuple[np.dtype, ...]
+    folds: tuple[Fold, ...]
+    filters: tuple[Filter, ...]
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the program only copies one array, as it is, to one output."""
+        return (
+            len(self.calls) == len(self.outputs) == len(self.leaves) == 1
+            and not self.folds
+            and not self.filters
+            and self.calls[0].function is CAST
+            and self.leaves[0].kind == "array"
+            and self.leaves[0].dtype == self.outputs[0]
+        )
+
+
+class Assembler:
+    """Builds a `Program` call by call.
+
+    Parameters
+    ----------
+    ndim
+        Number of iteration axes.
+
+    Notes
+    -----
+    State: the leaves found so far by content; the calls; dtype and axes of each temporary;
+    the outputs. Buffers are given to temporaries at the end, by last use.
+    """
+
+    def __init__(self, ndim: int) -> None:
+        self.ndim = ndim
+        self.leaves: dict[Leaf, int] = {}
+        self.calls: list[Call] = []
+        self.temps: list[tuple[np.dtype, tuple[bool, ...]]] = []
+        self.outputs: list[np.dtype] = []
+        self.folds: list[Fold] = []
+        self.filters: list[Filter] = []
+
+    def leaf(self, leaf: Leaf) -> Ref:
+        """Value read from an array or a generator."""
+        return "leaf", self.leaves.setdefault(leaf, len(self.leaves))
+
+    def call(self, function: Function, args: tuple[Ref, ...], dtype: np.dtype, view: Affine) -> Ref:
+        """Value of a function of values; ``view`` tells on which axes it varies."""
+        axes = tuple(axis != NEW for axis in view.axes)
+        self.temps.append((dtype, axes))
+        target = ("temp", len(self.temps) - 1)
+        self.calls.append(Call(function, args, target))
+        return target
+
+    def output(self, value: Ref, dtype: np.dtype) -> Ref:
+        """Store a value as the next output, and give the place from which to read it again."""
+        target = ("out", len(self.outputs))
+        self.outputs.append(dtype)
+        last = self.calls[-1] if self.calls else None
+        if last and last.target == value and all(self.temps[value[1]][1]):
+            self.calls[-1] = Call(last.function, last.args, target)
+        else:
+            self.calls.append(Call(CAST, (value,), target))
+        return target
+
+    def program(self) -> Program:
+        """The finished program."""
+        return Program(
+            tuple(self.leaves),
+            self._placed(),
+            tuple(self.calls),
+            tuple(self.outputs),
+            tuple(self.folds),
+            tuple(self.filters),
+        )
+
+    def _last_uses(self) -> dict[Ref, int]:
+        last: dict[Ref, int] = {}
+        for at, call in enumerate(self.calls):
+            last.update(dict.fromkeys(call.args, at))
+        ends = [f.value for f in self.folds] + [v for f in self.filters for v in (f.value, f.mask)]
+        last.update(dict.fromkeys(ends, len(self.calls)))
+        return last
+
+    def _placed(self) -> tuple[Temp, ...]:
+        """Give buffers to temporaries: one whose last reader is a call may hold its result."""
+        last, free, count = self._last_uses(), {}, 0
+        buffers = [-1] * len(self.temps)
+        for at, call in enumerate(self.calls):
+            for arg in dict.fromkeys(call.args):
+                if arg[0] == "temp" and last[arg] == at:
+                    free.setdefault(self.temps[arg[1]], []).append(buffers[arg[1]])
+            if call.target[0] == "temp":
+                spare = free.get(self.temps[call.target[1]])
+                if spare and call.function.name not in ("select",):
+                    buffers[call.target[1]] = spare.pop()
+                else:
+                    buffers[call.target[1]], count = count, count + 1
+        return tuple(
+            Temp(dtype, axes, buffer)
+            for (dtype, axes), buffer in zip(self.temps, buffers, strict=True)
+        )

@@ -1,0 +1,201 @@
+"""Reductions as algebra: states of segments, and trees over block numbers that merge them.
+
+A key has one node per iteration axis: ``(0, b)`` is block ``b`` of an axis that stays, and
+``(level, i)`` on a reduced axis stands for blocks ``i << level`` up to ``(i + 1) << level``,
+as many as there are. Which nodes merge depends on block numbers only::
+
+    blocks   0   1   2   3   4
+    level 1  └─┬─┘   └─┬─┘   │
+    level 2    └───┬───┘     │
+    level 3        └────┬────┘
+
+so a result has the same bits whoever owns the blocks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+State = tuple[Any, ...]
+Node = tuple[int, int]
+Key = tuple[Node, ...]
+Partials = dict[Key, list[State]]
+"""States per key: one for each reduction that shares axes and iteration space."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """Dtype of one array of a state; ``unit``: one element whatever the shape of the result."""
+
+    dtype: np.dtype
+    unit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A reduction, declared once.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    fields
+        From (input dtype, result dtype) to the arrays of a state.
+    partial
+        ``(xp, segment, axes, fields) -> state`` of a contiguous segment, axes kept as length 1.
+    combine
+        ``(xp, a, b) -> state`` of two neighbouring segments, in order.
+    finish
+        ``(xp, state, count, options) -> result``, to be cast to the result dtype.
+    """
+
+    name: str
+    fields: Callable[[np.dtype, np.dtype], tuple[FieldSpec, ...]]
+    partial: Callable[..., State]
+    combine: Callable[[ModuleType, State, State], State]
+    finish: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A row applied to an input: dtypes, reduced axes, elements per result, options.
+
+    Two reductions of one pass that share ``axes`` share messages.
+    """
+
+    row: Row
+    source: np.dtype
+    dtype: np.dtype
+    axes: tuple[int, ...]
+    count: int
+    options: tuple[Any, ...] = ()
+
+    @property
+    def fields(self) -> tuple[FieldSpec, ...]:
+        """Arrays of a state."""
+        return self.row.fields(self.source, self.dtype)
+
+    def partial(self, xp: ModuleType, segment: Any) -> State:
+        """State of one segment."""
+        return self.row.partial(xp, segment, self.axes, self.fields)
+
+    def finish(self, xp: ModuleType, state: State) -> Any:
+        """Result of the state of everything, reduced axes kept as length 1."""
+        found = xp.asarray(self.row.finish(xp, state, self.count, self.options))
+        return found.astype(self.dtype, copy=False)
+
+
+def top(blocks: int) -> int:
+    """Level of the node that stands for all blocks."""
+    return max(0, (blocks - 1).bit_length())
+
+
+def nodes(first: int, last: int, blocks: int) -> Iterator[Node]:
+    """Largest nodes that stand for the blocks ``[first, last)`` of ``blocks``.
+
+    >>> list(nodes(1, 5, 5))
+    [(0, 1), (1, 1), (2, 1)]
+    """
+    while first < last:
+        level = 0
+        while (
+            level < top(blocks)
+            and first % (2 << level) == 0
+            and min(first + (2 << level), blocks) <= last
+        ):
+            level += 1
+        yield level, first >> level
+        first += 1 << level
+
+
+def merge(
+    partials: Partials,
+    axes: Sequence[int],
+    blocks: Sequence[int],
+    reductions: Sequence[Reduction],
+    xp: ModuleType,
+) -> Partials:
+    """Combine what can be: along the last reduced axis first, an axis once the ones before are whole.
+
+    Parameters
+    ----------
+    partials
+        States at hand.
+    axes
+        Reduced axes in merge order.
+    blocks
+        Number of blocks along each iteration axis.
+    """
+    for rank, axis in enumerate(axes):
+        whole = [(a, (top(blocks[a]), 0)) for a in axes[:rank]]
+        partials = _merge_axis(partials, axis, blocks[axis], whole, reductions, xp)
+    return partials
+
+
+def _merge_axis(
+    partials: Partials,
+    axis: int,
+    blocks: int,
+    whole: list[tuple[int, Node]],
+    reductions: Sequence[Reduction],
+    xp: ModuleType,
+) -> Partials:
+    for level in range(top(blocks)):
+        merged: Partials = {}
+        for key, states in partials.items():
+            here, i = key[axis]
+            ready = here == level and all(key[a] == node for a, node in whole)
+            if not ready:
+                merged[key] = states
+                continue
+            pair = (*key[:axis], (level, i ^ 1), *key[axis + 1 :])
+            up = (*key[:axis], (level + 1, i >> 1), *key[axis + 1 :])
+            if i % 2 == 0 and (i + 1) << level >= blocks:
+                merged[up] = states
+            elif pair not in partials:
+                merged[key] = states
+            elif i % 2 == 0:
+                merged[up] = [
+                    r.row.combine(xp, a, b)
+                    for r, a, b in zip(reductions, states, partials[pair], strict=True)
+                ]
+        partials = merged
+    return partials
+
+
+def keys_of(per_axis: Sequence[Sequence[Node]]) -> list[Key]:
+    """All keys over nodes per axis, in C order."""
+    return list(product(*per_axis))
+
+
+def state_bytes(shape: Sequence[int], reductions: Sequence[Reduction]) -> int:
+    """Bytes of the packed states of one key whose results have this shape."""
+    return sum(
+        f.dtype.itemsize * (1 if f.unit else prod(shape)) for r in reductions for f in r.fields
+    )
+
+
+def pack(states: Sequence[State], xp: ModuleType) -> list[Any]:
+    """Byte views of the arrays of states, in order."""
+    return [xp.ascontiguousarray(x).reshape(-1).view("u1") for state in states for x in state]
+
+
+def unpack(
+    buffer: Any, at: int, shape: tuple[int, ...], reductions: Sequence[Reduction]
+) -> tuple[list[State], int]:
+    """States read back from bytes at an offset, and the offset behind them."""
+    states = []
+    for reduction in reductions:
+        state = []
+        for f in reduction.fields:
+            form = (1,) * len(shape) if f.unit else shape
+            end = at + f.dtype.itemsize * prod(form)
+            state.append(buffer[at:end].copy().view(f.dtype).reshape(form))
+            at = end
+        states.append(tuple(state))
+    return states, at

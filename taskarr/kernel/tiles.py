@@ -1,0 +1,36 @@
+"""Cutting blocks into tiles: the segments of reductions, a function of the block's shape only."""
+
+import math
+from functools import lru_cache
+from itertools import product
+
+from taskarr.geometry.region import Box
+
+TILE = 1 << 15
+"""Elements of a tile: 256 KiB of float64, a few of which fit a core's second-level cache."""
+
+
+@lru_cache(1024)
+def tiles(shape: tuple[int, ...]) -> tuple[Box, ...]:
+    """Boxes of at most `TILE` elements that cover a block in C order.
+
+    >>> tiles((2, 20000))
+    (((0, 1), (0, 20000)), ((1, 2), (0, 20000)))
+    """
+    inner = math.prod(shape)
+    for axis, n in enumerate(shape):
+        inner //= max(1, n)
+        if inner <= TILE:
+            rows = max(1, TILE // max(1, inner))
+            break
+    else:
+        return (tuple((0, n) for n in shape),)
+    lead = [[(i, i + 1) for i in range(m)] for m in shape[:axis]]
+    spans = [(i, min(i + rows, n)) for i in range(0, n, rows)]
+    rest = [[(0, m)] for m in shape[axis + 1 :]]
+    return tuple(product(*lead, spans, *rest))
+
+
+def moved(tile: Box, origin: tuple[int, ...]) -> Box:
+    """Tile of a block that starts at ``origin``."""
+    return tuple((lo + o, hi + o) for (lo, hi), o in zip(tile, origin, strict=True))

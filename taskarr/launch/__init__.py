@@ -1,0 +1,1 @@
+"""How a job starts and ends: what the launcher says, threads, output, uncaught exceptions."""

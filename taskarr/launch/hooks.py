@@ -1,0 +1,76 @@
+"""What ``mpiexec python job.py`` gets without the runner, from ``import taskarr`` on.
+
+State of the process: `install` sets ``sys.excepthook``, ``sys.exit`` and an ``atexit`` function,
+all methods of one `_Hooks`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn
+
+from taskarr.launch import ending, environment
+
+if TYPE_CHECKING:
+    from scheduler.comm.world import World
+
+__all__ = ["before_closing", "install"]
+
+
+def install() -> None:
+    """Make an uncaught exception, ``sys.exit`` or an early end of one rank end the whole job."""
+    sys.excepthook = _hooks.uncaught
+    sys.exit = _hooks.exit
+    atexit.register(_hooks.end)
+
+
+def before_closing() -> None:
+    """Take leave before the default world is closed; call it when that has been made.
+
+    A world closes by an ``atexit`` function of its own, and the last one registered runs first.
+    """
+    if sys.excepthook == _hooks.uncaught:
+        atexit.unregister(_hooks.end)
+        atexit.register(_hooks.end)
+
+
+class _Hooks:
+    """The hooks of a process; `code` is what ``sys.exit`` was last called with."""
+
+    def __init__(self) -> None:
+        self.code: object = None
+        self.process = os.getpid()
+
+    def exit(self, status: object = None, /) -> NoReturn:
+        """Stand in for ``sys.exit`` and remember the code for `end`."""
+        self.code = status
+        raise SystemExit(status)
+
+    def uncaught(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Stand in for ``sys.excepthook``."""
+        ending.fail(_world(), error.with_traceback(trace))
+
+    def end(self) -> None:
+        """Take leave of the other ranks when the interpreter ends."""
+        if os.getpid() != self.process or environment.told_size() == 1:
+            return
+        world = _world()
+        if not world.state.get("ended"):
+            text = self.code is not None and not isinstance(self.code, int)
+            ending.leave(world, 1 if text else self.code)
+        world.close()
+
+
+def _world() -> World:
+    """Return the world of all ranks; MPI is started if need be, since others may wait for that."""
+    from scheduler.comm import default_world
+
+    return default_world()
+
+
+_hooks = _Hooks()

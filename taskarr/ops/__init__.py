@@ -1,0 +1,1 @@
+"""Operations, a module per family: each makes expressions and computes nothing."""

@@ -1,0 +1,114 @@
+"""Keys: NumPy's basic indexing as affine views, and boolean masks recognised."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from taskarr.geometry.view import NEW, Affine
+
+
+def as_tuple(key: Any) -> tuple[Any, ...]:
+    """Entries of a key."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def is_basic(key: Any) -> bool:
+    """Whether a key is made of integers, slices, ``...`` and None only."""
+    return all(
+        entry is None or entry is Ellipsis or isinstance(entry, slice) or _is_index(entry)
+        for entry in as_tuple(key)
+    )
+
+
+def _is_index(entry: Any) -> bool:
+    if isinstance(entry, bool | np.bool_):
+        return False
+    if isinstance(entry, np.ndarray):
+        return entry.ndim == 0 and entry.dtype.kind in "iu"
+    return hasattr(entry, "__index__") and getattr(entry, "ndim", 0) == 0
+
+
+def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:
+    """View that a basic key shows.
+
+    Raises
+    ------
+    IndexError
+        For too many entries, more than one ``...``, or an index out of bounds.
+    TypeError, ValueError
+        For slices that Python refuses.
+    """
+    axes: list[int] = []
+    sizes: list[int] = []
+    steps: list[int] = []
+    start = [0] * len(shape)
+    axis = 0
+    for entry in _expanded(as_tuple(key), len(shape)):
+        if entry is None:
+            axes.append(NEW)
+            sizes.append(1)
+            steps.append(0)
+            continue
+        if isinstance(entry, slice):
+            picked = range(shape[axis])[entry]
+            axes.append(axis)
+            sizes.append(len(picked))
+            steps.append(picked.step)
+            start[axis] = picked.start if picked else 0
+        else:
+            start[axis] = _index(entry, shape[axis], axis)
+        axis += 1
+    return Affine(tuple(sizes), tuple(axes), tuple(start), tuple(steps), shape)
+
+
+def _expanded(entries: Sequence[Any], ndim: int) -> list[Any]:
+    """Entries with ``...`` written out, so that every axis has one."""
+    consumed = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    dots = [k for k, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if consumed > ndim:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, "
+            f"but {consumed} were indexed"
+        )
+    rest = [slice(None)] * (ndim - consumed)
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *rest, *entries[at + 1 :]]
+
+
+def _index(entry: Any, length: int, axis: int) -> int:
+    index = operator.index(entry)
+    if not -length <= index < length:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
+    return index + length if index < 0 else index
+
+
+def refuse(key: Any) -> None:
+    """Raise what a key that is neither basic nor one mask deserves.
+
+    Raises
+    ------
+    IndexError
+        For entries that are no index in NumPy either.
+    NotImplementedError
+        For arrays of integers and masks beside other entries, which come later.
+    """
+    for entry in as_tuple(key):
+        kind = getattr(getattr(entry, "dtype", None), "kind", None)
+        if isinstance(entry, str | float | complex | dict) or (kind and kind not in "biu"):
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
+                f"integer or boolean arrays are valid indices, not {entry!r}"
+            )
+    raise NotImplementedError(
+        f"indexing with {_shown(key)}: this version reads slices, integers, and one boolean mask "
+        "over the leading axes; fetch the array with a.numpy() for other keys"
+    )
+
+
+def _shown(key: Any) -> str:
+    text = repr(key).replace("\n", " ")
+    return text if len(text) <= 60 else text[:57] + "..."

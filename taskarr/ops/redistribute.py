@@ -1,0 +1,24 @@
+"""Redistribution: the same elements in another layout."""
+
+from typing import Any
+
+from taskarr.expr import Expr, moved_to
+from taskarr.geometry.owners import on_root
+from taskarr.ops.operands import layout_for
+
+
+def redistribute(x: Expr, split: Any = "auto", chunks: Any = None, mesh: Any = None) -> Expr:
+    """Node with the layout that a new array with these arguments would have."""
+    return moved_to(x, layout_for(x.world, x.shape, x.dtype, split, chunks, mesh))
+
+
+def everywhere(x: Expr) -> Expr:
+    """Node of which every rank has all."""
+    return x if x.layout.replicated else redistribute(x, split=None)
+
+
+def on_one(x: Expr, root: int) -> Expr:
+    """Node of which one rank has all."""
+    if not 0 <= root < x.world.size:
+        raise ValueError(f"root={root!r} is not a rank of {x.world.size}")
+    return moved_to(x, on_root(x.shape, root, x.world.size))

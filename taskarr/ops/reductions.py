@@ -1,0 +1,239 @@
+"""Reductions: a row each, and the node that applies one to an array."""
+
+import math
+from functools import partial as bound
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from taskarr.expr import Expr, Reduce, moved_to, view_of
+from taskarr.geometry.grid import block_bytes
+from taskarr.geometry.layout import Layout
+from taskarr.geometry.owners import on_root, replicated
+from taskarr.geometry.view import NEW, Affine
+from taskarr.kernel.reduction import FieldSpec, Reduction, Row, State
+from taskarr.ops.operands import checked_dtype, from_host, layout_for
+from taskarr.runtime import runtime
+
+WIDER = {"e": "d", "f": "d", "F": "D"}
+"""Dtypes in which the partial results of narrow floats are merged."""
+
+
+def _wide(dtype: np.dtype) -> np.dtype:
+    return np.dtype(WIDER.get(dtype.char, dtype))
+
+
+def _loop(dtype: np.dtype) -> np.dtype:
+    """Dtype in which a segment is summed: half floats as single ones."""
+    return np.dtype("f4") if dtype.char == "e" else dtype
+
+
+# ---------------------------------------------------------------------- sums and products
+
+
+def _one_wide(source: np.dtype, result: np.dtype) -> tuple[FieldSpec, ...]:
+    return (FieldSpec(_wide(result)),)
+
+
+def _one(source: np.dtype, result: np.dtype) -> tuple[FieldSpec, ...]:
+    return (FieldSpec(result),)
+
+
+def _accumulate(
+    name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
+) -> State:
+    wide = fields[0].dtype
+    loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
+    found = getattr(xp, name).reduce(x, axis=axes, dtype=loop, keepdims=True)
+    return (xp.asarray(found).astype(wide, copy=False),)
+
+
+def _extreme(
+    name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
+) -> State:
+    return (xp.asarray(getattr(xp, name).reduce(x, axis=axes, keepdims=True)),)
+
+
+def _combine(name: str, xp: ModuleType, a: State, b: State) -> State:
+    return (getattr(xp, name)(a[0], b[0]),)
+
+
+def _same(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    return state[0]
+
+
+def _mean(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    return xp.true_divide(state[0], count)
+
+
+# ---------------------------------------------------------------------- variance
+
+
+def _moments_fields(source: np.dtype, result: np.dtype) -> tuple[FieldSpec, ...]:
+    real = _wide(result)
+    mean = np.result_type(real, np.complex64) if source.kind == "c" else real
+    return FieldSpec(mean), FieldSpec(real), FieldSpec(np.dtype("f8"), unit=True)
+
+
+def _moments(
+    xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
+) -> State:
+    """Mean, sum of squared deviations, count: two passes over a segment that is in the cache."""
+    wide, real = fields[0].dtype, fields[1].dtype
+    loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
+    count = math.prod(x.shape[a] for a in axes)
+    total = xp.add.reduce(x, axis=axes, dtype=loop, keepdims=True)
+    mean = xp.asarray(total).astype(wide, copy=False) / count
+    apart = xp.subtract(x, mean.astype(loop, copy=False), dtype=loop)
+    if apart.dtype.kind == "c":
+        apart = apart.real**2 + apart.imag**2
+    else:
+        xp.multiply(apart, apart, out=apart)
+    squares = xp.add.reduce(apart, axis=axes, keepdims=True)
+    unit = xp.full((1,) * x.ndim, count, "f8")
+    return mean, xp.asarray(squares).astype(real, copy=False), unit
+
+
+def _chan(xp: ModuleType, a: State, b: State) -> State:
+    """Merge two (mean, M2, count): Chan, Golub and LeVeque, "Updating Formulae", 1979."""
+    mean_a, squares_a, count_a = a
+    mean_b, squares_b, count_b = b
+    count = count_a + count_b
+    apart = mean_b - mean_a
+    distance = apart.real**2 + apart.imag**2 if apart.dtype.kind == "c" else apart * apart
+    mean = mean_a + apart * (count_b / count)
+    return mean, squares_a + squares_b + distance * (count_a * count_b / count), count
+
+
+def _variance(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    (ddof,) = options
+    return xp.true_divide(state[1], max(count - ddof, 0))
+
+
+def _deviation(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    return xp.sqrt(_variance(xp, state, count, options))
+
+
+# ---------------------------------------------------------------------- the table
+
+ROWS = {
+    row.name: row
+    for row in (
+        Row("sum", _one_wide, bound(_accumulate, "add"), bound(_combine, "add"), _same),
+        Row("prod", _one_wide, bound(_accumulate, "multiply"), bound(_combine, "multiply"), _same),
+        Row("mean", _one_wide, bound(_accumulate, "add"), bound(_combine, "add"), _mean),
+        Row("min", _one, bound(_extreme, "minimum"), bound(_combine, "minimum"), _same),
+        Row("max", _one, bound(_extreme, "maximum"), bound(_combine, "maximum"), _same),
+        Row("any", _one, bound(_extreme, "logical_or"), bound(_combine, "logical_or"), _same),
+        Row("all", _one, bound(_extreme, "logical_and"), bound(_combine, "logical_and"), _same),
+        Row("var", _moments_fields, _moments, _chan, _variance),
+        Row("std", _moments_fields, _moments, _chan, _deviation),
+    )
+}
+
+TAKES_DTYPE = ("sum", "prod", "mean", "var", "std")
+TAKES_DDOF = ("var", "std")
+
+
+def reduce(
+    name: str,
+    x: Expr,
+    axis: Any = None,
+    *,
+    keepdims: bool = False,
+    dtype: Any = None,
+    ddof: float = 0,
+) -> Expr:
+    """Node of a reduction.
+
+    Parameters
+    ----------
+    name
+        One of `ROWS`.
+    axis
+        None for all axes, an axis, or a tuple of axes.
+    keepdims
+        Keep reduced axes with length 1.
+    dtype
+        Of the sum and the result, for `TAKES_DTYPE`.
+    ddof
+        Delta degrees of freedom: the divisor is ``count - ddof``.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        For an axis out of range.
+    ValueError
+        For a repeated axis, or the extreme of nothing.
+    TypeError
+        For a dtype that NumPy does not reduce so.
+    """
+    options = {"dtype": dtype} if name in TAKES_DTYPE else {}
+    if name in TAKES_DDOF:
+        options["ddof"] = ddof
+    oracle = bound(getattr(np, name), axis=axis, keepdims=keepdims, **options)
+    if 0 in x.shape:
+        return _of_nothing(x, oracle)
+    result = _result_dtype(name, x, oracle)
+    axes = tuple(range(len(x.shape))) if axis is None else ()
+    if axis is not None and x.shape:
+        axes = tuple(sorted(normalize_axis_tuple(axis, len(x.shape))))
+    count = math.prod(x.shape[a] for a in axes)
+    source = x.dtype if dtype is None else np.result_type(np.dtype(dtype))
+    extra = (float(ddof) if ddof != int(ddof) else int(ddof),) if name in TAKES_DDOF else ()
+    reduction = Reduction(ROWS[name], source, result, axes, count, extra)
+    return _placed(x, reduction, keepdims)
+
+
+def _result_dtype(name: str, x: Expr, oracle: Any) -> np.dtype:
+    with np.errstate(all="ignore"):
+        sample = np.zeros((2,) * len(x.shape), x.dtype)
+        found = checked_dtype(np.asarray(oracle(sample)).dtype)
+    if x.dtype.kind in "mM" and name not in ("min", "max", "sum", "any", "all"):
+        raise NotImplementedError(
+            f"{name}() of {x.dtype}: view the integers with astype('i8') and reduce those"
+        )
+    return found
+
+
+def _of_nothing(x: Expr, oracle: Any) -> Expr:
+    found = np.asarray(oracle(np.empty(x.shape, x.dtype)))
+    return from_host(found, layout_for(x.world, found.shape, found.dtype), x.world)
+
+
+def _placed(x: Expr, reduction: Reduction, keepdims: bool) -> Expr:
+    """Node in the layout that the kept axes have; small results are everywhere."""
+    kept = tuple(a for a in range(len(x.shape)) if a not in reduction.axes)
+    shape = tuple(x.shape[a] for a in kept)
+    layout, final = _layouts(x, kept, shape, reduction.dtype)
+    node = Expr(Reduce(reduction), (x,), reduction.dtype, layout, x.world)
+    node = moved_to(node, final)
+    if not keepdims:
+        return node
+    axes = tuple(kept.index(a) if a in kept else NEW for a in range(len(x.shape)))
+    steps = tuple(0 if a == NEW else 1 for a in axes)
+    whole = tuple(x.shape[a] if a in kept else 1 for a in range(len(x.shape)))
+    return view_of(node, Affine(whole, axes, (0,) * len(kept), steps, shape))
+
+
+def _layouts(
+    x: Expr, kept: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype
+) -> tuple[Layout, Layout]:
+    """Layout in which the trees end, and the one that the result gets."""
+    world = x.world
+    grid = tuple(x.layout.axes[a].bounds for a in kept)
+    if x.layout.replicated:
+        whole = replicated(grid, world.size)
+        return whole, whole
+    if any(x.layout.axes[a].owners > 1 for a in kept):
+        start = (0,) * len(x.shape)
+        mine = x.layout.viewed(Affine(shape, kept, start, (1,) * len(kept), x.shape))
+        return mine, mine
+    nbytes = math.prod(shape) * dtype.itemsize
+    if not shape or nbytes <= block_bytes(nbytes, runtime(world).settings.block):
+        whole = replicated(grid, world.size)
+        return whole, whole
+    root = next(x.layout.owners_of(tuple((0, 1) for _ in x.shape)))
+    return on_root(shape, root, world.size), layout_for(world, shape, dtype)

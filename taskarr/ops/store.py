@@ -1,0 +1,238 @@
+"""Files: ``.npy`` read and written by every rank for its own bytes only."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scheduler import World
+from taskarr.evaluate import agree, run
+from taskarr.expr import Expr, Generate, moved_to, user_line, view_of
+from taskarr.geometry.region import Region, region_shape, region_size
+from taskarr.geometry.view import transpose
+from taskarr.ops.operands import checked_dtype, layout_for
+
+FILE = Generate("file")
+
+
+class NpyFile:
+    """An open ``.npy`` file; it can be replaced on disk while this one is still being read.
+
+    State: the descriptor, closed when the last expression that reads the file is gone.
+    """
+
+    def __init__(self, path: str, shape: tuple[int, ...], dtype: np.dtype, offset: int) -> None:
+        self.path, self.shape, self.dtype, self.offset = path, shape, dtype, offset
+        self.descriptor = os.open(path, os.O_RDONLY)
+        self.counters: Any = None
+
+    def __del__(self) -> None:
+        with suppress(OSError, AttributeError):
+            os.close(self.descriptor)
+
+    def read(self, region: Region) -> np.ndarray:
+        """Elements of a region, in C order."""
+        found = np.empty(region_shape(region), self.dtype)
+        flat = memoryview(found.reshape(-1).view("u1"))
+        at = 0
+        for start, nbytes in runs_of(region, self.shape, self.dtype.itemsize):
+            _read_all(self.descriptor, flat[at : at + nbytes], self.offset + start, self.path)
+            at += nbytes
+        if self.counters is not None:
+            self.counters["file_read_bytes"] += at
+        return found
+
+
+def runs_of(region: Region, shape: tuple[int, ...], itemsize: int) -> list[tuple[int, int]]:
+    """Contiguous runs (first byte, bytes) of a region of a C-ordered array.
+
+    >>> runs_of((range(1, 3), range(0, 4)), (5, 4), 8)
+    [(32, 64)]
+    """
+    strides = [itemsize * prod(shape[k + 1 :]) for k in range(len(shape))]
+    inner = len(shape)
+    while inner and region[inner - 1].step == 1:
+        inner -= 1
+        if len(region[inner]) < shape[inner]:
+            break
+    length = itemsize * region_size(region[inner:])
+    first = sum(r.start * s for r, s in zip(region[inner:], strides[inner:], strict=True))
+    return [
+        (first + sum(i * s for i, s in zip(lead, strides, strict=False)), length)
+        for lead in product(*region[:inner])
+    ]
+
+
+def _read_all(descriptor: int, into: memoryview, offset: int, path: str) -> None:
+    while into:
+        count = os.preadv(descriptor, [into], offset)
+        if count == 0:
+            raise OSError(f"{path}: the file ended {len(into)} bytes early while it was read")
+        into, offset = into[count:], offset + count
+
+
+def _write_all(descriptor: int, data: memoryview, offset: int) -> None:
+    while data:
+        count = os.pwrite(descriptor, data, offset)
+        data, offset = data[count:], offset + count
+
+
+def load(
+    path: Any, *, split: Any = "auto", chunks: Any = None, mesh: Any = None, world: World
+) -> Expr:
+    """Node of an ``.npy`` file: opened now, read when it is needed.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, OSError
+        As opening a file does, on every rank.
+    ValueError
+        For a file that is no ``.npy``, is cut short, or holds Python objects.
+    """
+    name = os.fspath(path)
+    agree(world, "load")
+    shape, fortran, text, offset = together(world, lambda: _header(name), "load", rank=0)
+    dtype = np.dtype(text if isinstance(text, str) else [tuple(field) for field in text])
+    order = shape[::-1] if fortran else shape
+    file = together(world, lambda: NpyFile(name, order, dtype, offset), "load")
+    file.counters = world.counters
+    if fortran:
+        layout = layout_for(world, order, dtype, "auto", None, None)
+    else:
+        layout = layout_for(world, shape, dtype, split, chunks, mesh)
+    node = Expr(FILE, (), dtype, layout, world, (file,))
+    if not fortran:
+        return node
+    turned = view_of(node, transpose(order, tuple(range(len(order)))[::-1]))
+    return moved_to(turned, layout_for(world, shape, dtype, split, chunks, mesh))
+
+
+def together(world: World, act: Callable[[], Any], call: str, rank: int | None = None) -> Any:
+    """What ``act`` gives here (or on one rank), or the first rank's error on every rank."""
+    found: Any = None
+    if rank is None or rank == world.rank:
+        try:
+            found = act()
+        except Exception as error:  # the others must hear of it, whatever it is
+            found = error
+    if rank is not None:
+        found = world.bcast(found, rank, call)
+    failed = isinstance(found, Exception)
+    if rank is None:
+        errors = world.allgather(found if failed else None, call)
+        first = next((e for e in errors if e is not None), None)
+        if first is not None:
+            raise found if failed else first
+    elif failed:
+        raise found
+    return found
+
+
+def _header(path: str) -> tuple[tuple[int, ...], bool, Any, int]:
+    with open(path, "rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }.get(version)
+            if read is None:
+                raise ValueError(f"version {version} of the format is not supported")
+            shape, fortran, dtype = read(file)
+        except ValueError as error:
+            raise ValueError(f"{path}: not a readable .npy file: {error}") from None
+        if dtype.hasobject:
+            raise ValueError(f"{path}: Object arrays cannot be loaded when allow_pickle=False")
+        offset = file.tell()
+        size = os.fstat(file.fileno()).st_size - offset
+    wanted = prod(shape) * dtype.itemsize
+    if size < wanted:
+        raise ValueError(
+            f"{path}: the file is cut short: {size} bytes of data where shape {shape} of {dtype} "
+            f"takes {wanted}"
+        )
+    return shape, fortran, np.lib.format.dtype_to_descr(dtype), offset
+
+
+def save(path: Any, x: Expr) -> None:
+    """Write an ``.npy`` file whole or not at all: each rank writes its own part of a temporary.
+
+    Collective. The extension is added where it is missing, as NumPy does.
+
+    Raises
+    ------
+    OSError
+        When the folder is missing or cannot be written, on every rank; the old file stays.
+    """
+    name = os.fspath(path)
+    name = name if name.endswith(".npy") else name + ".npy"
+    world = x.world
+    checked_dtype(x.dtype)
+    rows = x if _in_rows(x) else moved_to(x, layout_for(world, x.shape, x.dtype, split=0))
+    run([rows], "save")
+    agree(world, f"save {user_line()}")
+    made: tuple[str, int] | None = None
+    try:
+        made = together(world, lambda: _create(name, x.shape, x.dtype), "save", rank=0)
+        together(world, lambda: _write_part(made, rows), "save")
+        together(world, lambda: os.replace(made[0], name), "save", rank=0)
+    except BaseException:
+        if made is not None and world.rank == 0:
+            with suppress(OSError):
+                os.unlink(made[0])
+        raise
+
+
+def _in_rows(x: Expr) -> bool:
+    return x.layout.replicated or all(axis.owners == 1 for axis in x.layout.axes[1:])
+
+
+def _create(name: str, shape: tuple[int, ...], dtype: np.dtype) -> tuple[str, int]:
+    """Temporary file beside the target with a header and room for the data."""
+    target = Path(name)
+    if target.is_dir():
+        raise IsADirectoryError(f"{name} is a folder")
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            header = {
+                "descr": np.lib.format.dtype_to_descr(dtype),
+                "fortran_order": False,
+                "shape": shape,
+            }
+            np.lib.format.write_array_header_1_0(file, header)
+            offset = file.tell()
+            file.truncate(offset + prod(shape) * dtype.itemsize)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return temporary, offset
+
+
+def _write_part(made: tuple[str, int] | None, x: Expr) -> None:
+    assert made is not None
+    temporary, offset = made
+    world = x.world
+    box = x.layout.brick(world.rank)
+    if box is None or (x.layout.replicated and world.rank):
+        return
+    region = tuple(range(lo, hi) for lo, hi in box)
+    data = memoryview(np.ascontiguousarray(x.value).reshape(-1).view("u1"))
+    descriptor = os.open(temporary, os.O_WRONLY)
+    try:
+        at = 0
+        for start, nbytes in runs_of(region, x.shape, x.dtype.itemsize):
+            _write_all(descriptor, data[at : at + nbytes], offset + start)
+            at += nbytes
+    finally:
+        os.close(descriptor)
+    world.counters["file_written_bytes"] += at

@@ -1,0 +1,61 @@
+"""Writes through views: a new version of the base in which the view shows other values.
+
+The base is copied once (`Own`) and the view's elements are written into the copy (`Put`), so that
+what is read is always the version before the write, and a run that fails changes nothing. A chain
+of writes between two runs shares one copy.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from taskarr.expr import Expr, Own, Put, moved_to, view_of
+from taskarr.geometry.view import Affine, broadcast
+from taskarr.ops.creation import FILL
+from taskarr.ops.elementwise import cast
+from taskarr.ops.operands import replicated_host
+
+OWN = Own("own")
+
+
+def converted(value: Any, target: Expr) -> Expr:
+    """Value cast to the target's dtype and broadcast to its shape, as NumPy assigns.
+
+    Raises
+    ------
+    ValueError
+        When the shapes don't fit.
+    TypeError, OverflowError
+        When the value can't be cast.
+    """
+    if not isinstance(value, Expr):
+        host = np.asarray(value)
+        if host.ndim == 0:
+            typed = np.full((), value, target.dtype)[()]
+            return Expr(FILL, (), target.dtype, target.layout, target.world, (typed,))
+        value = replicated_host(host, target.world)
+    shape = value.shape
+    while len(shape) > len(target.shape) and shape[0] == 1:
+        shape = shape[1:]
+    if shape != value.shape:
+        lead = len(value.shape) - len(shape)
+        axes = tuple(range(lead, len(value.shape)))
+        start = (0,) * len(value.shape)
+        value = view_of(value, Affine(shape, axes, start, (1,) * len(shape), value.shape))
+    try:
+        view = broadcast(shape, target.shape)
+    except ValueError:
+        raise ValueError(
+            f"could not broadcast input array from shape {shape} into shape {target.shape}"
+        ) from None
+    return view_of(cast(value, target.dtype), view)
+
+
+def put(base: Expr, view: Affine, value: Expr) -> Expr:
+    """Node of the base with a value, of the view's shape and the base's dtype, in the view."""
+    if 0 in view.shape:
+        return base
+    if view.is_identity:
+        return moved_to(value, base.layout)
+    own = Expr(OWN, (base,), base.dtype, base.layout, base.world)
+    return Expr(Put(view), (own, value), base.dtype, base.layout, base.world)

@@ -1,0 +1,132 @@
+"""Compiling a pass: its roots' expressions become one straight-line program."""
+
+from dataclasses import dataclass
+
+from taskarr.expr import Elementwise, Filtered, Generate, Move, Own, Put, Reduce, Viewed
+from taskarr.geometry.view import NEW, Affine, identity
+from taskarr.kernel.functions import CAST
+from taskarr.kernel.program import Assembler, Filter, Fold, Leaf, Program, Ref
+from taskarr.optimize import Graph, Pass, body, same_point
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Program of a pass, and what its numbers stand for.
+
+    Parameters
+    ----------
+    program
+        What runs at each tile.
+    sources
+        Positions of the arrays that it reads.
+    outputs, folds, filters
+        Positions of the roots that it stores, reduces to, and selects.
+    """
+
+    program: Program
+    sources: tuple[int, ...]
+    outputs: tuple[int, ...]
+    folds: tuple[int, ...]
+    filters: tuple[int, ...]
+
+
+def compiled(graph: Graph, work: Pass, stored: frozenset[int]) -> Compiled:
+    """Program of one pass.
+
+    Parameters
+    ----------
+    stored
+        All roots of the run: read from their bricks unless this pass computes them at the same
+        point.
+    """
+    return _Compiler(graph, work, stored).run()
+
+
+class _Compiler:
+    """State: the assembler, values found so far by (position, view), numbers given so far."""
+
+    def __init__(self, graph: Graph, work: Pass, stored: frozenset[int]) -> None:
+        self.graph, self.work, self.stored = graph, work, stored
+        self.assembler = Assembler(len(work.space.axes))
+        self.values: dict[tuple[int, Affine], Ref] = {}
+        self.sources: dict[int, int] = {}
+        self.outputs: list[int] = []
+
+    def run(self) -> Compiled:
+        """Compile all roots, in the order of the graph."""
+        folds, filters = [], []
+        for root in self.work.roots:
+            op = self.graph[root].op
+            if isinstance(op, Reduce):
+                ((source, view),) = body(self.graph, root)
+                self.assembler.folds.append(Fold(self.value(source, view), op.reduction))
+                folds.append(root)
+            elif isinstance(op, Filtered):
+                (data, view), (mask, mask_view) = body(self.graph, root)
+                ndim = len(self.graph[mask].shape)
+                chosen = Filter(self.value(data, view), self.value(mask, mask_view), ndim)
+                self.assembler.filters.append(chosen)
+                filters.append(root)
+            elif isinstance(op, Put):
+                _, (source, view) = body(self.graph, root)
+                value = self.value(source, view)
+                self.outputs.append(root)
+                self.assembler.output(value, self.graph[root].dtype)
+            else:
+                self.value(root, identity(self.graph[root].shape))
+        return Compiled(
+            self.assembler.program(),
+            tuple(self.sources),
+            tuple(self.outputs),
+            tuple(folds),
+            tuple(filters),
+        )
+
+    def value(self, position: int, view: Affine) -> Ref:
+        """Place of a node's value, seen through a view from the iteration space."""
+        found = self.values.get((position, view))
+        if found is None:
+            found = self.values[position, view] = self._value(position, view)
+        return found
+
+    def _value(self, position: int, view: Affine) -> Ref:
+        node = self.graph[position]
+        here = position in self.work.roots and same_point(
+            self.graph, position, view, self.work.space
+        )
+        if here:
+            value = self._computed(position, view)
+            self.outputs.append(position)
+            return self.assembler.output(value, node.dtype)
+        if position in self.stored or (not node.inputs and not isinstance(node.op, Generate)):
+            source = self.sources.setdefault(position, len(self.sources))
+            return self._read(Leaf("array", source, view, node.dtype))
+        return self._computed(position, view)
+
+    def _computed(self, position: int, view: Affine) -> Ref:
+        node = self.graph[position]
+        if isinstance(node.op, Generate):
+            return self.assembler.leaf(Leaf(node.op.kind, node.first_arg, view, node.dtype))
+        inputs = [self.value(child, inner) for child, inner in body(self.graph, position, view)]
+        if isinstance(node.op, Viewed | Move | Own):
+            return inputs[0]
+        assert isinstance(node.op, Elementwise), node.op
+        ready, args = iter(inputs), iter(range(node.first_arg, node.first_arg + 99))
+        refs = tuple(next(ready) if o == "x" else ("arg", next(args)) for o in node.op.order)
+        return self.assembler.call(node.op.function, refs, node.dtype, view)
+
+    def _read(self, leaf: Leaf) -> Ref:
+        """Leaf as it lies when its rows are contiguous, else packed, so that bits don't depend."""
+        ref = self.assembler.leaf(leaf)
+        if _rows_are_contiguous(leaf.view):
+            return ref
+        return self.assembler.call(CAST, (ref,), leaf.dtype, leaf.view)
+
+
+def _rows_are_contiguous(view: Affine) -> bool:
+    if not view.axes or view.axes[-1] == NEW:
+        walked = [a for a in view.axes if a != NEW]
+        return not walked or (walked == sorted(walked) and all(s >= 0 for s in view.step))
+    walked = [a for a in view.axes if a != NEW]
+    last = len(view.base) - 1
+    return view.axes[-1] == last and view.step[-1] == 1 and walked == sorted(walked)

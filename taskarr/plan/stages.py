@@ -1,0 +1,138 @@
+"""Collective stages of a plan: dense exchanges, and the counts of filtered rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler import World
+from scheduler.errors import Failure, PeerFailed
+from scheduler.shuffle import In, Out, shuffle
+from taskarr.geometry.region import Box, Region, region_shape, region_size, slices
+from taskarr.kernel.reduction import Key
+from taskarr.plan.tasks import lies_contiguous
+
+
+@dataclass(frozen=True, slots=True)
+class DenseExchange:
+    """All-to-all of one source: every rank's pieces for every other.
+
+    Parameters
+    ----------
+    box
+        This rank's brick of the source, or None.
+    outgoing, incoming
+        Pieces per peer, in peer order; the k-th piece of a pair belongs to round k.
+    dtype
+        Of the elements.
+    target
+        Box of the output brick that pieces are received into, or None: into fresh buffers.
+    """
+
+    box: Box | None
+    outgoing: tuple[tuple[int, Region], ...]
+    incoming: tuple[tuple[int, Region], ...]
+    dtype: np.dtype
+    target: Box | None
+    where: str
+
+    def __call__(self, world: World, values: Any) -> tuple[Any, ...]:
+        """Take part; the inputs are this rank's brick and the output brick, where it has them."""
+        if isinstance(values, Failure):
+            shuffle(world, (), (), failed=True, where=self.where)
+            raise PeerFailed(self.where)
+        todo = iter(values)
+        brick = next(todo) if self.box is not None else None
+        into = next(todo) if self.target is not None else None
+        received = [None if into is not None else self._fresh(r) for _, r in self.incoming]
+        outs = [Out(p, self._bytes(r), self._packer(brick, r)) for p, r in self.outgoing]
+        ins = [
+            self._receiver(peer, region, fresh, into)
+            for (peer, region), fresh in zip(self.incoming, received, strict=True)
+        ]
+        shuffle(world, outs, ins, failed=False, where=self.where)
+        return (into,) if self.target is not None else tuple(received)
+
+    def _bytes(self, region: Region) -> int:
+        return region_size(region) * self.dtype.itemsize
+
+    def _fresh(self, region: Region) -> np.ndarray:
+        return np.empty(region_shape(region), self.dtype)
+
+    def _packer(self, brick: Any, region: Region) -> Callable[[Any], Any]:
+        assert self.box is not None
+        part = brick[slices(region, (lo for lo, _ in self.box))]
+
+        def fill(buffer: Any) -> Any:
+            if buffer is None:
+                return np.ascontiguousarray(part).reshape(-1).view("u1")
+            np.copyto(buffer.view(self.dtype).reshape(part.shape), part)
+            return buffer
+
+        return fill
+
+    def _receiver(self, peer: int, region: Region, fresh: Any, into: Any) -> In:
+        if fresh is not None:
+            place = fresh.reshape(-1).view("u1")
+            return In(peer, place.nbytes, lambda: place, lambda buffer: None)
+        assert self.target is not None
+        part = into[slices(region, (lo for lo, _ in self.target))]
+        if lies_contiguous(region, self.target):
+            flat = part.reshape(-1).view("u1")
+            return In(peer, flat.nbytes, lambda: flat, lambda buffer: None)
+
+        def drain(buffer: Any) -> None:
+            np.copyto(part, buffer.view(self.dtype).reshape(part.shape))
+
+        return In(peer, self._bytes(region), lambda: None, drain)
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """Counts of kept elements per block, known to all, and this rank's kept elements joined.
+
+    Parameters
+    ----------
+    number
+        Position of the filter's result in what the tasks of the pass return.
+    blocks
+        Number of blocks along the first axis.
+    shape, dtype
+        Of one kept element (or row).
+    alone
+        Whether every rank has all blocks, so that nothing is counted together.
+    """
+
+    number: int
+    blocks: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    alone: bool
+    where: str
+
+    def __call__(self, world: World, values: Any) -> tuple[Any, Any]:
+        """Give (counts, brick); the inputs are what the pass's tasks returned, then the backend."""
+        failed = isinstance(values, Failure)
+        kept: dict[Key, Any] = {}
+        if not failed:
+            for run in values[1:]:
+                kept.update(run[self.number])
+        counts = np.zeros(self.blocks + 1, np.int64)
+        for key, part in kept.items():
+            counts[key[0][1]] += len(part)
+        counts[-1] = failed
+        if not self.alone:
+            counts = world.allreduce(counts, "sum", self.where)
+        if counts[-1]:
+            raise PeerFailed(self.where)
+        return counts[:-1], self._joined(values[0], [kept[key] for key in sorted(kept)])
+
+    def _joined(self, backend: Any, parts: Sequence[Any]) -> Any:
+        total = sum(map(len, parts))
+        brick = backend.empty((total, *self.shape), self.dtype)
+        at = 0
+        for part in parts:
+            brick[at : at + len(part)] = part
+            at += len(part)
+        return brick

@@ -1,0 +1,318 @@
+"""What planned tasks call: small records that hold geometry and get their arrays when they run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from taskarr.backend import Backend
+from taskarr.geometry.region import Box, Region, box_shape, region_shape, slices
+from taskarr.geometry.view import Affine
+from taskarr.kernel.leaves import Piece, own_piece, picker
+from taskarr.kernel.program import Program
+from taskarr.kernel.reduction import Key, Partials, Reduction, merge
+from taskarr.kernel.run import Found, Frame, run_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Uninitialised brick."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __call__(self, backend: Backend) -> Any:
+        """Give the brick."""
+        return backend.empty(self.shape, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewBrick:
+    """The part of a brick that a view shows, to be written into.
+
+    Parameters
+    ----------
+    brick
+        Box of the brick.
+    view
+        Of the whole array.
+    box
+        Part of the view that lies in the brick.
+    """
+
+    brick: Box
+    view: Affine
+    box: Box
+
+    def __call__(self, data: Any) -> Any:
+        """Give the part."""
+        return picker(own_piece(self.brick, data), self.view)(self.box)
+
+
+def first_of(value: Any, *_: Any) -> Any:
+    """The brick, once all that fill it have run."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Part of a brick, contiguous: a view of it where it lies so, else a copy."""
+
+    index: tuple[slice, ...]
+
+    def __call__(self, brick: Any) -> Any:
+        """Give the part."""
+        return np.ascontiguousarray(brick[self.index])
+
+
+def pack(region: Region, box: Box) -> Pack:
+    """Packer of a region of the brick at ``box``."""
+    return Pack(slices(region, (lo for lo, _ in box)))
+
+
+def lies_contiguous(region: Region, box: Box) -> bool:
+    """Whether a region of the brick at ``box`` is one run of memory."""
+    broken = False
+    for r, (lo, hi) in zip(reversed(region), reversed(box), strict=True):
+        if len(r) > 1 and (broken or r.step != 1):
+            return False
+        broken = broken or len(r) < hi - lo
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """Fresh buffer of a received piece."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __call__(self) -> Any:
+        """Give the buffer."""
+        return np.empty(self.shape, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy a part of one array to a part of another."""
+
+    target: tuple[slice, ...]
+    source: tuple[slice, ...]
+
+    def __call__(self, target: Any, source: Any, *_: Any) -> None:
+        """Do it; further values only order tasks."""
+        target[self.target] = source[self.source]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceParts:
+    """Which pieces of one source a task gets: its own brick's box, and received regions."""
+
+    own: Box | None
+    received: tuple[Region, ...]
+
+    def pieces(self, values: Sequence[Any], at: int) -> tuple[list[Piece], int]:
+        """Pieces made of the values from ``at`` on, and the position behind them."""
+        found = []
+        if self.own is not None:
+            found.append(own_piece(self.own, values[at]))
+            at += 1
+        for region in self.received:
+            found.append(Piece(region, values[at].reshape(region_shape(region))))
+            at += 1
+        return found, at
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPartials:
+    """How the states of blocks become partials of one group of reductions.
+
+    Parameters
+    ----------
+    folds
+        Numbers of the group's folds in the program.
+    reductions
+        The group's reductions.
+    order
+        Reduced axes in merge order.
+    blocks
+        Number of blocks per iteration axis.
+    """
+
+    folds: tuple[int, ...]
+    reductions: tuple[Reduction, ...]
+    order: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+    def merged(self, partials: Partials, xp: Any) -> Partials:
+        """Partials with all neighbours combined."""
+        return merge(partials, self.order, self.blocks, self.reductions, xp)
+
+    def of(self, keys: Sequence[Key], found: Sequence[Found], xp: Any) -> Partials:
+        """Partials of a run of blocks."""
+        raw = {
+            key: [f.states[k] for k in self.folds] for key, f in zip(keys, found, strict=True)
+        }
+        return self.merged(raw, xp)
+
+
+@dataclass(frozen=True, slots=True)
+class RunBlocks:
+    """The task of a pass: a run of neighbouring blocks of one brick.
+
+    Parameters
+    ----------
+    program
+        What to compute.
+    blocks, keys
+        Boxes and block numbers.
+    origin
+        First index of the iteration brick.
+    outputs
+        Number of output bricks.
+    sources
+        Parts of each source at hand.
+    groups
+        Reductions that share axes.
+
+    Notes
+    -----
+    Called with the backend, the arguments, the output bricks and the pieces of the sources in
+    order. Returns a tuple: partials per group, then the kept elements of each block per filter.
+    """
+
+    program: Program
+    blocks: tuple[Box, ...]
+    keys: tuple[Key, ...]
+    origin: tuple[int, ...]
+    outputs: int
+    sources: tuple[SourceParts, ...]
+    groups: tuple[BlockPartials, ...]
+
+    def __call__(self, backend: Backend, args: Sequence[Any], *values: Any) -> tuple[Any, ...]:
+        """Compute the blocks."""
+        at, sources = self.outputs, []
+        for parts in self.sources:
+            pieces, at = parts.pieces(values, at)
+            sources.append(pieces)
+        frame = Frame(sources, args, values[: self.outputs], self.origin, backend.xp)
+        with np.errstate(all="ignore"):
+            found = run_blocks(self.program, frame, self.blocks)
+            partials = [group.of(self.keys, found, backend.xp) for group in self.groups]
+        filters = len(self.program.filters)
+        kept = [
+            {key: f.kept[k] for key, f in zip(self.keys, found, strict=True)}
+            for k in range(filters)
+        ]
+        return (*partials, *kept)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRuns:
+    """Union of the partials of one group from all tasks, neighbours combined."""
+
+    group: BlockPartials
+    number: int
+
+    def __call__(self, backend: Backend, *runs: tuple[Any, ...]) -> Partials:
+        """Merge."""
+        partials: Partials = {}
+        for run in runs:
+            partials.update(run[self.number])
+        with np.errstate(all="ignore"):
+            return self.group.merged(partials, backend.xp)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Results of a group: one brick per reduction, from the states of its kept blocks.
+
+    Parameters
+    ----------
+    boxes
+        Per kept block its key and its box within the result brick, reduced axes as length 1.
+    shape
+        Shape of the result brick, reduced axes dropped.
+    """
+
+    group: BlockPartials
+    boxes: tuple[tuple[Key, Box], ...]
+    shape: tuple[int, ...]
+
+    def __call__(self, backend: Backend, partials: Partials) -> tuple[Any, ...]:
+        """Give the bricks."""
+        with np.errstate(all="ignore"):
+            return tuple(
+                self._brick(backend, partials, k) for k in range(len(self.group.reductions))
+            )
+
+    def _brick(self, backend: Backend, partials: Partials, k: int) -> Any:
+        reduction = self.group.reductions[k]
+        if len(self.boxes) == 1:
+            ((key, _),) = self.boxes
+            return reduction.finish(backend.xp, partials[key][k]).reshape(self.shape)
+        brick = backend.empty(self.shape, reduction.dtype)
+        axes = self.group.order
+        for key, box in self.boxes:
+            where = tuple(slice(lo, hi) for a, (lo, hi) in enumerate(box) if a not in axes)
+            part = reduction.finish(backend.xp, partials[key][k])
+            brick[where] = part.reshape(brick[where].shape)
+        return brick
+
+
+@dataclass(frozen=True, slots=True)
+class Nth:
+    """One of the bricks of a group."""
+
+    number: int
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Give it."""
+        return values[self.number]
+
+
+@dataclass(frozen=True, slots=True)
+class PackBricks:
+    """All bricks of a group as bytes, to be broadcast."""
+
+    def __call__(self, bricks: Sequence[Any]) -> Any:
+        """Give the bytes."""
+        return np.concatenate([b.reshape(-1).view("u1") for b in bricks])
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackBricks:
+    """Bricks of a group from bytes."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype, ...]
+
+    def __call__(self, buffer: Any) -> tuple[Any, ...]:
+        """Give the bricks."""
+        found, at = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            end = at + prod(shape) * dtype.itemsize
+            found.append(buffer[at:end].copy().view(dtype).reshape(shape))
+            at = end
+        return tuple(found)
+
+
+def block_boxes(bounds: Sequence[np.ndarray], first: Sequence[int]) -> list[tuple[Key, Box]]:
+    """Blocks of a brick in C order: keys from the first block number per axis, and boxes."""
+    found: list[tuple[Key, Box]] = [((), ())]
+    for b, start in zip(bounds, first, strict=True):
+        edges = b.tolist()
+        spans = list(zip(edges[:-1], edges[1:], strict=True))
+        found = [
+            ((*key, (0, start + k)), (*box, span))
+            for key, box in found
+            for k, span in enumerate(spans)
+        ]
+    return found
+
+
+def elements(box: Box) -> int:
+    """Number of elements of a block."""
+    return prod(box_shape(box))

@@ -1,0 +1,282 @@
+"""The shuffle stage by both transports."""
+
+import numpy as np
+import pytest
+
+from scheduler import PeerFailed, run_virtual
+from scheduler import pairwise as pairwise_module
+from scheduler.events import Observer
+from scheduler.shuffle import In, Out, alltoallv_counts, choose_transport, shuffle
+
+SIZES = [1, 2, 3, 5, 7]
+TRANSPORTS = ["alltoallv", "pairwise"]
+
+
+def content(source, dest, number):
+    """Return the bytes of a piece: a length and values that depend on all three."""
+    length = (3 * source + 5 * dest + 7 * number) % 11
+    return np.arange(length, dtype=np.uint8) + np.uint8(16 * source + 4 * dest + number)
+
+
+def pieces_of(source, dest):
+    return 1 + (source + dest) % 3
+
+
+def strided(data):
+    """Return a view with gaps that holds the data."""
+    wide = np.zeros(2 * data.size, np.uint8)
+    wide[::2] = data
+    return wide[::2]
+
+
+def out(dest, data, way):
+    def pack(buffer):
+        if buffer is None:
+            return data if way == 0 else np.ascontiguousarray(data) if way == 1 else None
+        buffer[...] = data
+        return buffer
+
+    return Out(dest, data.size, pack)
+
+
+def into(source, target, placed):
+    def drain(buffer):
+        assert not placed
+        target[...] = buffer
+
+    return In(source, target.size, lambda: target if placed else None, drain)
+
+
+def all_to_all(world, transport):
+    """Exchange pieces of many lengths (some empty) in several rounds."""
+    rank, size = world.rank, world.size
+    outgoing, incoming, targets = [], [], []
+    for peer in range(size):
+        if peer == rank:
+            continue
+        for number in range(pieces_of(rank, peer)):
+            data = content(rank, peer, number)
+            way = (rank + peer + number) % 3
+            outgoing.append(out(peer, data if way == 0 else strided(data), way))
+        for number in range(pieces_of(peer, rank)):
+            expected = content(peer, rank, number)
+            target = np.zeros(2 * expected.size, np.uint8)
+            placed = (rank + number) % 2 == 0
+            target = target[: expected.size] if placed else target[::2]
+            incoming.append(into(peer, target, placed))
+            targets.append((target, expected))
+    shuffle(world, outgoing, incoming, failed=False, where="a test", transport=transport)
+    for target, expected in targets:
+        np.testing.assert_array_equal(target, expected)
+
+
+def ring(world, data, *, failing=(), transport=None, drain_error=None):
+    """Send `data` to the next rank; ranks in `failing` cannot pack."""
+    rank, size = world.rank, world.size
+    target = np.zeros_like(data)
+
+    def pack(buffer):
+        if rank in failing:
+            raise ValueError("cannot pack")
+        if buffer is None:
+            return None
+        buffer[...] = data
+        return buffer
+
+    def drain(buffer):
+        if drain_error is not None:
+            raise drain_error
+        target[...] = buffer
+
+    outgoing = [Out((rank + 1) % size, data.size, pack)]
+    incoming = [In((rank - 1) % size, data.size, lambda: None, drain)]
+    shuffle(world, outgoing, incoming, failed=False, where="a ring", transport=transport)
+    return target
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("size", SIZES)
+def test_virtual(size, transport):
+    def body(world):
+        world.state["poison"] = True
+        for _ in range(3):
+            all_to_all(world, transport)
+        return dict(world.counters)
+
+    for seed in range(3):
+        for counters in run_virtual(size, body, seed=seed):
+            if size > 1:
+                assert (counters.get("alltoallv", 0) > 0) == (transport == "alltoallv")
+                assert (counters.get("pairwise", 0) == 3) == (transport == "pairwise")
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_mpi(world, transport):
+    all_to_all(world, transport)
+    all_to_all(world, transport)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_mpi_large(world, transport):
+    data = np.arange(9 << 20).astype(np.uint8)
+    np.testing.assert_array_equal(ring(world, data, transport=transport), data)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_failed_rank_stops_all(size, transport):
+    def body(world):
+        with pytest.raises(PeerFailed):
+            shuffle(world, [], [], failed=world.rank == 0, where="x", transport=transport)
+        all_to_all(world, transport)
+
+    run_virtual(size, body)
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_a_failed_pack_by_alltoallv_stops_all(size):
+    def body(world):
+        with pytest.raises(ValueError if world.rank == 1 else PeerFailed):
+            ring(world, np.ones(9, np.uint8), failing=(1,), transport="alltoallv")
+        all_to_all(world, "alltoallv")
+
+    run_virtual(size, body)
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_a_failed_pack_pairwise_reaches_its_target(size):
+    def body(world):
+        data = np.ones(9, np.uint8)
+        if world.rank == 1:
+            with pytest.raises(ValueError, match="cannot pack"):
+                ring(world, data, failing=(1,), transport="pairwise")
+        elif world.rank == 2 % size:
+            with pytest.raises(PeerFailed, match="rank 1 could not send"):
+                ring(world, data, transport="pairwise")
+        else:
+            ring(world, data, transport="pairwise")
+        all_to_all(world, "pairwise")
+
+    run_virtual(size, body)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_error_while_draining_is_raised_at_the_end(transport):
+    def body(world):
+        error = KeyError("drain") if world.rank == 0 else None
+        data = np.ones(9, np.uint8)
+        if error is None:
+            assert ring(world, data, transport=transport).all()
+        else:
+            with pytest.raises(KeyError):
+                ring(world, data, transport=transport, drain_error=error)
+        all_to_all(world, transport)
+
+    run_virtual(3, body)
+
+
+def test_a_place_that_cannot_be_made_stops_all():
+    def no_place():
+        raise MemoryError
+
+    def body(world):
+        peer = 1 - world.rank
+        sent = np.ones(4, np.uint8)
+        outgoing = [out(peer, sent, 0)]
+        target = np.zeros(4, np.uint8)
+        piece = into(peer, target, True)
+        if world.rank == 0:
+            piece = In(peer, 4, no_place, piece.drain)
+        with pytest.raises(MemoryError if world.rank == 0 else PeerFailed):
+            shuffle(world, outgoing, [piece], failed=False, where="x", transport="pairwise")
+        assert not target.any()
+
+    run_virtual(2, body)
+
+
+def test_pieces_are_cut_and_the_window_is_kept(monkeypatch):
+    monkeypatch.setattr(pairwise_module, "PIECE", 10)
+    monkeypatch.setattr(pairwise_module, "_WINDOW", 30)
+
+    def body(world):
+        data = np.arange(95, dtype=np.uint8)
+        np.testing.assert_array_equal(ring(world, data, transport="pairwise"), data)
+        assert world.counters["sends"] == 10
+        all_to_all(world, "pairwise")
+
+    run_virtual(3, body)
+
+
+def test_messages_of_others_are_not_disturbed():
+    def body(world):
+        peer = 1 - world.rank
+        got = np.zeros(4, np.uint8)
+        receive = world.irecv(got, peer, 0)
+        data = np.full(4, 9, np.uint8)
+        assert (ring(world, data, transport="pairwise") == 9).all()
+        world.isend(np.full(4, 3, np.uint8), peer, 0)
+        world.wait(receive.test, "the message")
+        assert (got == 3).all()
+
+    run_virtual(2, body)
+
+
+def test_transport_rule():
+    big = 4 << 20
+    assert choose_transport("auto", True, big, big) == "pairwise"
+    assert choose_transport("auto", False, big, big) == "alltoallv"
+    assert choose_transport("auto", True, big - 1, big) == "alltoallv"
+    assert choose_transport("pairwise", False, 0, 0) == "pairwise"
+    assert choose_transport("alltoallv", True, big, big) == "alltoallv"
+    assert choose_transport("alltoallv", True, 1 << 31, 1 << 31) == "pairwise"
+    with pytest.raises(ValueError, match="'fast'"):
+        choose_transport("fast", True, 0, 0)
+
+
+def test_the_setting_of_the_world_is_used():
+    def body(world):
+        world.state["shuffle"] = "pairwise"
+        all_to_all(world, None)
+        assert world.counters["pairwise"] == 1
+
+    run_virtual(2, body)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_observers_are_told(transport):
+    events = []
+
+    class Seen(Observer):
+        def stage(self, rank, name, start, end, nbytes, transport):
+            events.append((rank, name, nbytes, transport, start <= end))
+
+    def body(world):
+        world.observers.append(Seen())
+        ring(world, np.ones(5, np.uint8), transport=transport)
+
+    run_virtual(2, body)
+    assert sorted(events) == [(rank, "a ring", 5, transport, True) for rank in range(2)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_counts(size):
+    def body(world):
+        return alltoallv_counts(world, np.arange(size) + 10 * world.rank).tolist()
+
+    assert run_virtual(size, body) == [[10 * k + r for k in range(size)] for r in range(size)]
+
+
+def test_all_ranks_together():
+    """The number of rounds is that of the busiest pair, also for ranks with nothing to move."""
+
+    def body(world):
+        outgoing = [out(1, np.ones(3, np.uint8), 0)] * 4 if world.rank == 0 else []
+        targets = [np.zeros(3, np.uint8) for _ in range(4)]
+        incoming = [into(0, t, True) for t in targets] if world.rank == 1 else []
+        shuffle(world, outgoing, incoming, failed=False, where="x", transport="alltoallv")
+        assert world.counters["alltoallv"] == 4
+        return sum(int(t.sum()) for t in targets)
+
+    assert run_virtual(4, body) == [0, 12, 0, 0]
