@@ -14,7 +14,7 @@ from collections.abc import Sequence
 __all__ = ["assign", "depths"]
 
 SLACK = 1.25
-"""How much more than its even share of the tasks at one depth a rank may get."""
+"""How much more than its even share of the tasks at one depth a rank may get to be near inputs."""
 
 
 def assign(inputs: Sequence[Sequence[int]], pinned: Sequence[int | None], size: int) -> list[int]:
@@ -52,10 +52,11 @@ def assign(inputs: Sequence[Sequence[int]], pinned: Sequence[int | None], size: 
     for task, read in enumerate(inputs):
         if owners[task] < 0:
             level = depth[task]
-            share = max(1, int(SLACK * width[level] / size))
+            even = -(-width[level] // size)
+            share = max(even, int(SLACK * width[level] / size))
             owner = _nearest([owners[i] for i in read], load[level], share)
             if owner is None:
-                owner = start[level] = _free(load[level], share, start[level], size)
+                owner = start[level] = _free(load[level], even, start[level], size)
             owners[task] = owner
             load[level][owner] += 1
     return owners

@@ -20,9 +20,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
     if name in ("rank", "size"):
         return getattr(_import_module("scheduler").current(), name)
-    api = _import_module("taskarr.api")
-    if name in api.__all__:
-        return getattr(api, name)
+    public = _import_module("taskarr.api").PUBLIC
+    if name in public:
+        return public[name]
     raise AttributeError(
         f"module 'taskarr' has no attribute {name!r}; fetch an array with a.numpy() to use "
         "NumPy's functions on it"
@@ -30,5 +30,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    api = _import_module("taskarr.api")
-    return sorted({*globals(), *api.__all__, "rank", "size"})
+    return sorted({*globals(), *_import_module("taskarr.api").PUBLIC, "rank", "size"})

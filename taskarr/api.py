@@ -211,10 +211,11 @@ def _reduction(name: str) -> Callable[..., Array]:
     return function
 
 
-for _name in elementwise.UFUNCS:
-    globals()[_name] = _ufunc(_name)
-for _name in reductions.ROWS:
-    globals()[_name] = _reduction(_name)
-abs = globals()["absolute"]  # noqa: A001 - NumPy's name
-__all__ += [*elementwise.UFUNCS, *reductions.ROWS, "abs"]
-
+PUBLIC: dict[str, Any] = {
+    **{name: globals()[name] for name in __all__},
+    **{name: _ufunc(name) for name in elementwise.UFUNCS},
+    **{name: _reduction(name) for name in reductions.ROWS},
+    "abs": _ufunc("absolute"),
+}
+"""Everything that ``taskarr.name`` gives; generated functions are not names of this module,
+where ``sum`` and ``any`` mean Python's."""

@@ -100,7 +100,9 @@ def _start_ranks(options: argparse.Namespace) -> NoReturn:
         _refuse("-n starts ranks, but mpiexec has started them already: leave one of the two out")
     launcher = environment.find_launcher()
     if launcher is None:
-        _refuse('found no mpiexec: install an MPI library, for example pip install "taskarr[mpich]"')
+        _refuse(
+            'found no mpiexec: install an MPI library, for example pip install "taskarr[mpich]"'
+        )
     command = [launcher, "-n", str(options.n), sys.executable, "-m", "taskarr.run"]
     command += ["--stdout", options.stdout]
     if options.trace is not None:

@@ -69,12 +69,15 @@ from scheduler import default_world
 world = default_world()
 """
 
-WAIT = JOB + """
+WAIT = (
+    JOB
+    + """
 import numpy as np
 from scheduler.agreement import open_run
 def compute():
     open_run(world, 17, 0, 1, lambda: ("sum", "job.py:7", ["sum"]))
 """
+)
 
 
 class TestScript:
@@ -104,7 +107,9 @@ print(__name__, value, sys.argv, __file__, sys.modules["__main__"].Point is Poin
 
 
 class TestOutput:
-    SOURCE = JOB + """
+    SOURCE = (
+        JOB
+        + """
 import sys
 world.allgather(0, "the job")
 print("first")
@@ -114,6 +119,7 @@ sys.stdout.buffer.write(b"bytes\\n")
 print("trouble", file=sys.stderr)
 assert not sys.stdout.isatty() and sys.stdout.fileno() == 1
 """
+    )
 
     def test_shows_rank_0_by_default(self, tmp_path):
         done = run(tmp_path, self.SOURCE, "-n", "2")
@@ -140,7 +146,9 @@ assert not sys.stdout.isatty() and sys.stdout.fileno() == 1
 class TestExceptions:
     @pytest.mark.parametrize("others", ["compute()", "while True: pass"], ids=["wait", "work"])
     def test_of_one_rank_ends_all(self, tmp_path, others):
-        source = WAIT + f"""
+        source = (
+            WAIT
+            + f"""
 def inner():
     error = ValueError("apples")
     error.add_note("and pears")
@@ -149,6 +157,7 @@ if world.rank == 1:
     inner()
 {others}
 """
+        )
         begin = time.monotonic()
         done = run(tmp_path, source, "-n", "3")
         assert time.monotonic() - begin < ENDS

@@ -1,11 +1,11 @@
-"""Elementwise functions as kernels call them: ``run(xp, out, *args)`` fills ``out``."""
+"""Elementwise functions as kernels call them: bound to an array module, the output comes last."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-Run = Callable[..., None]
+Call = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,30 +16,32 @@ class Function:
     ----------
     name
         What it is called in plans and pictures; equal names are equal functions.
-    run
-        Fills its second argument from the others; the first is the array module.
+    bind
+        From an array module to a callable ``(*args, out)`` that fills ``out``.
     """
 
     name: str
-    run: Run
+    bind: Callable[[ModuleType], Call]
 
 
 def ufunc(name: str) -> Function:
     """Function that calls the array module's ufunc of this name."""
-
-    def run(xp: ModuleType, out: Any, *args: Any) -> None:
-        getattr(xp, name)(*args, out=out)
-
-    return Function(name, run)
+    return Function(name, lambda xp: getattr(xp, name))
 
 
-def _cast(xp: ModuleType, out: Any, x: Any) -> None:
-    xp.copyto(out, x, casting="unsafe")
+def _cast(xp: ModuleType) -> Call:
+    copyto = xp.copyto
+    return lambda x, out: copyto(out, x, casting="unsafe")
 
 
-def _select(xp: ModuleType, out: Any, condition: Any, x: Any, y: Any) -> None:
-    xp.copyto(out, y, casting="unsafe")
-    xp.copyto(out, x, where=condition, casting="unsafe")
+def _select(xp: ModuleType) -> Call:
+    copyto = xp.copyto
+
+    def select(condition: Any, x: Any, y: Any, out: Any) -> None:
+        copyto(out, y, casting="unsafe")
+        copyto(out, x, where=condition, casting="unsafe")
+
+    return select
 
 
 CAST = Function("cast", _cast)

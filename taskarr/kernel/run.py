@@ -1,15 +1,15 @@
 """Running a program over blocks: the one loop in which array elements are computed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from taskarr.geometry.region import Box, box_shape
 from taskarr.kernel.leaves import Piece, reader
-from taskarr.kernel.program import Fold, Program, Ref
+from taskarr.kernel.program import Filter, Fold, Program, Ref
 from taskarr.kernel.reduction import State
 from taskarr.kernel.tiles import TILE, moved, tiles
 
@@ -65,7 +65,12 @@ def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Fo
 
 
 class _Stepper:
-    """Runs tiles. State: the leaves' readers, scratch buffers, views of them by tile shape."""
+    """Runs tiles.
+
+    State: the leaves' readers; the calls with the places of their operands; scratch buffers, and
+    views of them by tile shape. The values of a tile are one list: leaves, temporaries, outputs,
+    arguments.
+    """
 
     def __init__(self, program: Program, frame: Frame) -> None:
         self.program, self.frame, self.xp = program, frame, frame.xp
@@ -73,45 +78,52 @@ class _Stepper:
             reader(leaf, frame.sources[leaf.source] if leaf.kind == "array" else (), frame.args, self.xp)
             for leaf in program.leaves
         ]
+        leaves, temps, outs = map(len, (program.leaves, program.temps, program.outputs))
+        first = {"leaf": 0, "temp": leaves, "out": leaves + temps, "arg": leaves + temps + outs}
+
+        def place(ref: Ref) -> int:
+            return first[ref[0]] + ref[1]
+
+        self.calls = [
+            (c.function.bind(self.xp), [*map(place, c.args), place(c.target)])
+            for c in program.calls
+        ]
+        self.folds = [(fold, place(fold.value)) for fold in program.folds]
+        self.filters = [(f, place(f.value), place(f.mask)) for f in program.filters]
+        self.args = list(frame.args)
         self.memory: dict[int, Any] = {}
         self.scratch: dict[tuple[int, ...], list[Any]] = {}
-        self.calls = [(c.function.run, c.args, c.target) for c in program.calls]
 
     def block(self, box: Box) -> Found:
         """Compute one block."""
-        folds = [_BlockFold(fold, box, self.xp) for fold in self.program.folds]
-        kept: list[list[Any]] = [[] for _ in self.program.filters]
-        origin = tuple(lo for lo, _ in box)
-        for tile in tiles(box_shape(box)):
-            place = moved(tile, origin)
-            value = self.tile(place)
-            for fold in folds:
-                fold.add(value(fold.fold.value), tile)
-            for chosen, f in zip(kept, self.program.filters, strict=True):
-                chosen.append(
-                    _compress(self.xp, value(f.value), value(f.mask), f.mask_ndim, box_shape(tile))
-                )
+        shape = box_shape(box)
+        folds = [(_BlockFold(fold, shape, self.xp), at) for fold, at in self.folds]
+        kept: list[list[Any]] = [[] for _ in self.filters]
+        origin = tuple([lo for lo, _ in box])
+        for number, tile in enumerate(tiles(shape)):
+            values = self.tile(moved(tile, origin))
+            for fold, at in folds:
+                fold.add(values[at], number)
+            for chosen, (f, data, mask) in zip(kept, self.filters, strict=True):
+                chosen.append(_kept(self.xp, f, values[data], values[mask], box_shape(tile)))
         joined = [self.xp.concatenate(parts) for parts in kept]
-        return Found([fold.state() for fold in folds], joined)
+        return Found([fold.state() for fold, _ in folds], joined)
 
-    def tile(self, tile: Box) -> Callable[[Ref], Any]:
-        """Run the calls of one tile, and give access to its values."""
-        shape = box_shape(tile)
+    def tile(self, tile: Box) -> list[Any]:
+        """Run the calls of one tile, and give all its values."""
+        values = [read(tile) for read in self.reads]
+        shape = tuple([hi - lo for lo, hi in tile])
         temps = self.scratch.get(shape)
-        if temps is None:
-            temps = self.scratch[shape] = self._scratch(shape)
-        leaves = [read(tile) for read in self.reads]
-        outs = []
+        values += self._scratch(shape) if temps is None else temps
         if self.frame.outputs:
             where = tuple(
                 [slice(lo - o, hi - o) for (lo, hi), o in zip(tile, self.frame.origin)]
             )
-            outs = [out[where] for out in self.frame.outputs]
-        places = {"leaf": leaves, "temp": temps, "out": outs, "arg": self.frame.args}
-        xp = self.xp
-        for run, args, (kind, k) in self.calls:
-            run(xp, places[kind][k], *[places[a][i] for a, i in args])
-        return lambda ref: places[ref[0]][ref[1]]
+            values += [out[where] for out in self.frame.outputs]
+        values += self.args
+        for run, places in self.calls:
+            run(*[values[k] for k in places])
+        return values
 
     def _scratch(self, shape: tuple[int, ...]) -> list[Any]:
         found = []
@@ -120,62 +132,75 @@ class _Stepper:
                 found.append(None)
                 continue
             form = tuple(n if full else 1 for n, full in zip(shape, temp.axes, strict=True))
-            size = int(np.prod(form, dtype=np.int64))
+            size = prod(form)
             memory = self.memory.get(temp.buffer)
             if memory is None or memory.size < size:
                 room = max(size, TILE) if all(temp.axes) else size
                 memory = self.memory[temp.buffer] = self.xp.empty(room, temp.dtype)
             found.append(memory[:size].reshape(form))
+        self.scratch[shape] = found
         return found
+
+
+@lru_cache(1024)
+def _kept_spans(
+    shape: tuple[int, ...], axes: tuple[int, ...]
+) -> tuple[tuple[Box, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Where in a block's result its tiles' states lie: the distinct places, each tile's, its shape."""
+    places: dict[Box, int] = {}
+    at = []
+    for tile in tiles(shape):
+        kept = tuple((0, 1) if a in axes else span for a, span in enumerate(tile))
+        at.append(places.setdefault(kept, len(places)))
+    return tuple(places), tuple(at), tuple(map(box_shape, tiles(shape)))
 
 
 class _BlockFold:
     """State of one fold over one block, tile by tile in C order."""
 
-    def __init__(self, fold: Fold, box: Box, xp: ModuleType) -> None:
-        self.fold, self.xp, self.shape = fold, xp, box_shape(box)
-        self.states: dict[Box, State] = {}
+    def __init__(self, fold: Fold, shape: tuple[int, ...], xp: ModuleType) -> None:
+        self.reduction, self.xp, self.shape = fold.reduction, xp, shape
+        self.fields = fold.reduction.fields
+        self.places, self.at, self.forms = _kept_spans(shape, fold.reduction.axes)
+        self.states: list[State | None] = [None] * len(self.places)
 
-    def add(self, values: Any, tile: Box) -> None:
+    def add(self, values: Any, number: int) -> None:
         """Fold in the values of a tile of the block."""
-        xp, reduction = self.xp, self.fold.reduction
-        shape = box_shape(tile)
-        if values.shape != shape:
-            values = xp.broadcast_to(values, shape)
-        state = reduction.partial(xp, xp.ascontiguousarray(values))
-        kept = tuple((0, 1) if a in reduction.axes else span for a, span in enumerate(tile))
-        before = self.states.get(kept)
-        self.states[kept] = (
-            state if before is None else reduction.row.combine(xp, before, state)
-        )
+        xp, row = self.xp, self.reduction.row
+        if values.shape != self.forms[number]:
+            values = xp.broadcast_to(values, self.forms[number])
+        if not values.flags.c_contiguous:
+            values = xp.ascontiguousarray(values)
+        state = row.partial(xp, values, self.reduction.axes, self.fields)
+        at = self.at[number]
+        before = self.states[at]
+        self.states[at] = state if before is None else row.combine(xp, before, state)
 
     def state(self) -> State:
         """State of the whole block."""
-        if len(self.states) == 1:
-            return next(iter(self.states.values()))
-        axes = self.fold.reduction.axes
+        states = [state for state in self.states if state is not None]
+        if len(states) == 1:
+            return states[0]
+        axes = self.reduction.axes
         shape = tuple(1 if a in axes else n for a, n in enumerate(self.shape))
-        first = next(iter(self.states.values()))
         whole = []
-        for k, spec in enumerate(self.fold.reduction.fields):
+        for k, spec in enumerate(self.fields):
             if spec.unit:
-                whole.append(first[k])
+                whole.append(states[0][k])
                 continue
             values = self.xp.empty(shape, spec.dtype)
-            for kept, state in self.states.items():
-                values[tuple(slice(lo, hi) for lo, hi in kept)] = state[k]
+            for kept, state in zip(self.places, states, strict=True):
+                values[tuple([slice(lo, hi) for lo, hi in kept])] = state[k]
             whole.append(values)
         return tuple(whole)
 
 
-def _compress(
-    xp: ModuleType, values: Any, mask: Any, mask_ndim: int, shape: tuple[int, ...]
-) -> Any:
-    lead, rest = shape[:mask_ndim], shape[mask_ndim:]
-    mask = xp.broadcast_to(mask.reshape(mask.shape[:mask_ndim]), lead)
+def _kept(xp: ModuleType, f: Filter, values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    """Elements, or rows, of a tile at which the mask is true, in C order."""
+    lead = shape[: f.mask_ndim]
+    mask = xp.broadcast_to(mask.reshape(mask.shape[: f.mask_ndim]), lead)
     if values.shape != shape:
         values = xp.broadcast_to(values, shape)
-    if mask_ndim == 1:
+    if f.mask_ndim == 1:
         return xp.compress(mask, values, axis=0)
-    del rest
     return values[mask]

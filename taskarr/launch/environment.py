@@ -8,7 +8,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["find_launcher", "launched", "launcher_environment", "mismatch", "told_rank", "told_size"]
+__all__ = [
+    "find_launcher",
+    "launched",
+    "launcher_environment",
+    "mismatch",
+    "one_of_several",
+    "told_rank",
+    "told_size",
+]
 
 _RANK = (
     "PMI_RANK",
@@ -22,6 +30,7 @@ _SIZE = (
     "PMI_SIZE",
     "OMPI_COMM_WORLD_SIZE",
     "MV2_COMM_WORLD_SIZE",
+    "SLURM_STEP_NUM_TASKS",
     "MPI_LOCALNRANKS",
 )
 
@@ -44,9 +53,14 @@ def told_rank() -> int:
     return _first_number(_RANK) or 0
 
 
-def told_size() -> int:
-    """Return how many ranks the launcher started; 1 without a launcher or if it does not say."""
-    return _first_number(_SIZE) or 1
+def told_size() -> int | None:
+    """Return how many ranks the launcher started, None if it does not say; 1 without one."""
+    return _first_number(_SIZE) if launched() else 1
+
+
+def one_of_several() -> bool:
+    """Return whether this process is a rank of a job of several, as far as one can know."""
+    return told_size() != 1
 
 
 def find_launcher() -> str | None:
@@ -90,10 +104,11 @@ def mismatch(world_size: int) -> str | None:
         Ranks of the world that the MPI library made.
     """
     told = told_size()
-    if world_size != 1 or told == 1:
+    if world_size != 1 or told in (None, 1):
         return None
     launcher = find_launcher() or "the mpiexec of that MPI library"
     return (
-        f"mpiexec started {told} processes, but the MPI library of {sys.executable} took each for a "
-        f"job of one rank: they belong to two MPI installations. Start the job with {launcher}"
+        f"mpiexec started {told} processes, but the MPI library of {sys.executable} took each "
+        "for a job of one rank: they belong to two MPI installations. "
+        f"Start the job with {launcher}"
     )

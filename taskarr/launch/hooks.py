@@ -57,7 +57,7 @@ class _Hooks:
 
     def end(self) -> None:
         """Take leave of the other ranks when the interpreter ends."""
-        if os.getpid() != self.process or environment.told_size() == 1:
+        if os.getpid() != self.process or not environment.one_of_several():
             return
         world = _world()
         if not world.state.get("ended"):

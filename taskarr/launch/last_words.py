@@ -8,6 +8,7 @@ whether all ranks are ending. A rank that gets no answer speaks, and must end th
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def _preside(world: World, word: bytes, patience: float) -> Verdict:
     tag = _tag(world)
     words = {rank: bytearray(len(word)) for rank in range(1, world.size)}
     requests = {rank: world.irecv(words[rank], rank, tag) for rank in words}
-    _poll(world, lambda: all([x.test() for x in requests.values()]), patience)
+    _poll(world, lambda: all(x.test() for x in requests.values()), patience)
     heard = {0: word} | {rank: bytes(words[rank]) for rank in words if requests[rank].test()}
     verdicts = _judge(heard, world.size)
     answers = [
@@ -66,7 +67,7 @@ def _preside(world: World, word: bytes, patience: float) -> Verdict:
         for rank, v in verdicts.items()
         if rank != 0
     ]
-    _poll(world, lambda: all([x.test() for x in answers]), patience)
+    _poll(world, lambda: all(x.test() for x in answers), patience)
     return verdicts[0]
 
 
@@ -84,12 +85,12 @@ def _ask(world: World, word: bytes, patience: float) -> Verdict:
     answer = bytearray(3)
     reply = world.irecv(answer, 0, tag)
     sent = world.isend(word, 0, tag)
-    if not _poll(world, lambda: all([sent.test(), reply.test()]), patience):
+    if not _poll(world, lambda: reply.test() and sent.test(), patience):
         return Verdict(True, False)
     return Verdict(*(bool(x) for x in answer))
 
 
-def _poll(world: World, ready, patience: float) -> bool:
+def _poll(world: World, ready: Callable[[], bool], patience: float) -> bool:
     deadline = time.monotonic() + patience
     while not ready():
         if time.monotonic() > deadline:

@@ -29,6 +29,8 @@ class Lines(io.BufferedIOBase):
         only `finish` does.
     """
 
+    name = "<lines>"
+
     def __init__(self, descriptor: int, prefix: bytes = b"", *, eager: bool = False) -> None:
         self._descriptor = descriptor
         self._prefix = prefix

@@ -9,7 +9,7 @@ from taskarr.launch.report import user_traceback, word_of
 
 
 def caught(function, *args) -> BaseException:
-    with pytest.raises(BaseException) as info:  # noqa: PT011, B017
+    with pytest.raises(BaseException) as info:
         function(*args)
     return info.value
 

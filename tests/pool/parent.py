@@ -89,8 +89,7 @@ class Parent:
     def _load(self, data: list[dict]) -> list[pytest.TestReport]:
         hook = self.config.hook
         return [
-            hook.pytest_report_from_serializable(config=self.config, data=report)
-            for report in data
+            hook.pytest_report_from_serializable(config=self.config, data=report) for report in data
         ]
 
 

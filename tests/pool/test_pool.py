@@ -55,7 +55,9 @@ def run(folder: Path, source: str, *options: str, **environment: str):
 
 def counts(output: str) -> dict[str, int]:
     last = output.strip().splitlines()[-1]
-    return {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped)", last)}
+    return {
+        word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped)", last)
+    }
 
 
 def test_marked_tests_run_on_ranks_and_others_here(tmp_path):
@@ -110,7 +112,9 @@ def test_a_hang_fails_with_the_stack_of_every_rank(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "end", ["os.kill(os.getpid(), signal.SIGKILL)", "MPI.COMM_WORLD.Abort(3)"], ids=["kill", "abort"]
+    "end",
+    ["os.kill(os.getpid(), signal.SIGKILL)", "MPI.COMM_WORLD.Abort(3)"],
+    ids=["kill", "abort"],
 )
 def test_the_end_of_a_rank_fails_one_test_only(tmp_path, end):
     source = f"""
@@ -158,7 +162,7 @@ def test_an_unmarked_test_is_limited(tmp_path):
 
     def test_next(): ...
     """
-    output, status = run(tmp_path, source)
+    output, _ = run(tmp_path, source)
     assert counts(output) == {"passed": 1, "failed": 1}
     assert "took longer than 0.2 s" in output
 
