@@ -37,7 +37,8 @@ class Trace(Observer):
 
     Examples
     --------
-    >>> from scheduler import Graph, current
+    >>> from scheduler.comm import current
+    >>> from scheduler.graph import Graph
     >>> world, trace, graph = current(), Trace(), Graph()
     >>> world.observers.append(trace)
     >>> graph.run(graph.add(sum, [1, 2]))

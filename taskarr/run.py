@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from taskarr.launch import ending, environment, output, script
@@ -67,7 +68,11 @@ def _parser() -> _Parser:
         help="whose standard output is shown: rank 0's (default), all ranks', or all with the "
         "rank in front of each line",
     )
-    parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace of the job (JSON)")
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="write what every rank did: a page if FILE ends in .html, else Chrome's trace JSON",
+    )
     parser.add_argument(
         "--timeout",
         type=_positive,
@@ -88,10 +93,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         _start_ranks(options)
     if options.timeout is not None:
         os.environ["TASKARR_TIMEOUT"] = repr(options.timeout)
+    if options.trace is not None and not Path(options.trace).absolute().parent.is_dir():
+        _refuse(f"argument --trace: no folder for {options.trace!r}")
     one_blas_thread()
     world = _join()
+    if options.timeout is not None:
+        world.state["timeout"] = options.timeout
     output.redirect(world.rank, options.stdout)
-    return _run(world, options)
+    if options.trace is None:
+        return _run(world, options)
+    return _run_traced(world, options)
 
 
 def _start_ranks(options: argparse.Namespace) -> NoReturn:
@@ -132,6 +143,22 @@ def _run(world: World, options: argparse.Namespace) -> int:
     except BaseException as error:
         return ending.fail(world, error)
     return ending.leave(world, code)
+
+
+def _run_traced(world: World, options: argparse.Namespace) -> int:
+    """Run and, if all ranks have ended well, write what they did."""
+    from scheduler.trace import Trace
+
+    trace = Trace()
+    world.observers.append(trace)
+    status = _run(world, options)
+    world.observers.remove(trace)
+    if status == 0:
+        whole = trace.gather(world)
+        if world.rank == 0:
+            write = whole.to_html if options.trace.endswith(".html") else whole.to_chrome
+            write(options.trace)
+    return status
 
 
 if __name__ == "__main__":

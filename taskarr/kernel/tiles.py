@@ -6,7 +6,7 @@ from itertools import product
 
 from taskarr.geometry.region import Box
 
-TILE = 1 << 15
+TILE = 1 << 16
 """Elements of a tile: 256 KiB of float64, a few of which fit a core's second-level cache."""
 
 
