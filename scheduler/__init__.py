@@ -8,6 +8,8 @@ from scheduler.dask import get
 from scheduler.errors import Failure, Hang, PeerFailed, SPMDError
 from scheduler.events import Observer
 from scheduler.graph import Graph
+from scheduler.progress import Progress
+from scheduler.trace import Trace
 
 __all__ = [
     "Failure",
@@ -15,7 +17,9 @@ __all__ = [
     "Hang",
     "Observer",
     "PeerFailed",
+    "Progress",
     "SPMDError",
+    "Trace",
     "World",
     "current",
     "default_world",

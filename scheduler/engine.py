@@ -29,12 +29,16 @@ from time import perf_counter
 from typing import Any, Literal
 
 from scheduler import agreement, transfer
+from scheduler.comm.virtual import VirtualWorld
 from scheduler.comm.world import Request, World
 from scheduler.errors import Failure, PeerFailed
 from scheduler.events import Observer
 from scheduler.plan import Key, Plan, Send, SendObject
 from scheduler.prepared import ABSENT, Collective, Op, Prepared, Ready, Straight, prepare
-from scheduler.ready import PERIOD, TURN, first_failure, rank_list, run_ready
+from scheduler.ready import TURN, first_failure, rank_list, run_ready
+
+PERIOD = 1e-3
+"""Seconds between two looks at the messages, if tasks are long."""
 
 
 def execute(
@@ -100,11 +104,7 @@ def _run_alone(world: World, table: Prepared, store: list[Any], where: str) -> N
                     for slot in free:
                         store[slot] = ABSENT
             elif isinstance(part, Collective):
-                outputs = part.stage.run(world, tuple(map(get, part.inputs)))
-                for slot, value in zip(part.outputs, outputs, strict=True):
-                    store[slot] = value
-                for slot in part.free:
-                    store[slot] = ABSENT
+                _keep(store, part, part.stage.run(world, tuple(map(get, part.inputs))))
     except BaseException as error:
         Run(world, table, store, where, ()).run_rest(number, length_hint(todo), error)
 
@@ -122,6 +122,9 @@ class Run:
         (rank, tag) of posted sends, and sends that wait until another one has used their tag;
     step, error
         the first failing step so far, and what it raised;
+    looked, period
+        when messages were looked at, and how many seconds may pass until that is done again;
+        virtual ranks go by the number of tasks only, so that a seed gives one schedule;
     limit, stopped
         the first step that this rank failed in: later ones are not run; and the failure after which
         nothing at all is run (Ctrl-C).
@@ -149,6 +152,7 @@ class Run:
         self.limit: float = inf
         self.stopped: Failure | None = None
         self.looked = 0.0
+        self.period = inf if isinstance(world, VirtualWorld) else PERIOD
 
     def run(self) -> None:
         """Run all parts, complete all messages and agree on how it went."""
@@ -160,7 +164,12 @@ class Run:
             self.look()
         for observer in self.observers:
             observer.run(self.world.rank, self.where, start, perf_counter())
-        agreement.close_run(self.world, self.step, self.error, self.where)
+        error, self.error, self.stopped = self.error, None, None
+        try:
+            agreement.close_run(self.world, self.step, error, self.where)
+        except BaseException:
+            self.store.clear()  # the traceback refers to it
+            raise
 
     def run_rest(self, number: int, left: int, error: BaseException) -> None:
         """Look for an earlier failure than that of part `number`, which had `left` tasks to go."""
@@ -175,7 +184,9 @@ class Run:
                 self.store[slot] = failure
         for part in self.table.parts[number + 1 :]:
             self._run_part(part)
-        raise self.error or error
+        first, self.error, self.stopped = self.error or error, None, None
+        self.store.clear()
+        raise first
 
     def call(self, op: Op) -> Any:
         """Return a task's value, or the Failure of it or of an input."""
@@ -266,7 +277,7 @@ class Run:
                 self.send(send, op.output, value)
             for slot in op.free:
                 store[slot] = ABSENT
-            if self.sent and (not turn % TURN or perf_counter() - self.looked > PERIOD):
+            if self.sent and (not turn % TURN or perf_counter() - self.looked > self.period):
                 self.look()
 
     def _enter(self, part: Collective) -> None:
@@ -279,16 +290,20 @@ class Run:
                 raise ValueError(f"stage {part.stage.name!r} returned {len(outputs)} values")
         except BaseException as error:
             outputs = (self.fail(part.number, error),) * len(part.outputs)
-        for slot, value in zip(part.outputs, outputs, strict=True):
-            self.store[slot] = value
-        for slot in part.free:
-            self.store[slot] = ABSENT
+        _keep(self.store, part, outputs)
 
     def _all_sent(self) -> bool:
         return all(request.test() for request, _ in self.sent)
 
     def _receivers(self) -> str:
         return rank_list([request.peer for request, _ in self.sent if not request.test()])
+
+
+def _keep(store: list[Any], part: Collective, outputs: Sequence[Any]) -> None:
+    for slot, value in zip(part.outputs, outputs, strict=True):
+        store[slot] = value
+    for slot in part.free:
+        store[slot] = ABSENT
 
 
 def _order(step: int, error: BaseException) -> tuple[bool, int]:

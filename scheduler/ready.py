@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 TURN = 16
 """Tasks between two looks at the messages."""
 
-PERIOD = 1e-3
-"""Seconds between two looks at the messages, if tasks are long."""
-
 
 def run_ready(run: Run, part: Ready) -> None:
     """Run all tasks and complete all receives of a part; its sends may be on their way."""
@@ -102,7 +99,7 @@ class _Graph:
                     reads[slot] -= 1
                     if not reads[slot]:
                         store[slot] = ABSENT
-                if todo % TURN and stack and perf_counter() - run.looked < PERIOD:
+                if todo % TURN and stack and perf_counter() - run.looked < run.period:
                     continue
             elif self.arriving:
                 run.world.wait(self.moved, f"{run.where}, receiving from {self.senders()}")

@@ -132,7 +132,7 @@ text { font-size: 11px; fill: #444 }
 rect:hover { stroke: #000 }
 </style></head><body>
 <p id="about"></p><svg id="chart"></svg>
-<p>Upper bars: tasks and stages (striped edge). Lower bars: messages, green sent, orange received.
+<p>Upper bars: tasks and stages (dark edge). Lower bars: messages, green sent, orange received.
 Wheel: zoom. Drag: move. Double click: all.</p>
 <script>
 const events = /*DATA*/[];

@@ -6,7 +6,11 @@ Importing the package imports neither NumPy nor MPI; the first use of a name doe
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
+from taskarr.launch import begin as _begin
+
 __version__ = "0.1.0"
+
+_begin()
 
 if TYPE_CHECKING:
     from taskarr.api import *  # noqa: F403

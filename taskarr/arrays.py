@@ -2,11 +2,12 @@
 
 import operator
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from taskarr import fetch, printing
+from taskarr import fetch, printing, protocols
 from taskarr.expr import Cell, Expr, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.view import Affine, transpose
@@ -19,9 +20,13 @@ def node_of(x: Any) -> Any:
     return x._expr if isinstance(x, Array) else x
 
 
+OPERANDS = bool | str | bytes | list | tuple | range
+"""What NumPy makes an array of when it stands beside one, besides numbers."""
+
+
 def _known(x: Any) -> bool:
     """Whether an operand is one that arrays compute with; else Python asks the operand."""
-    return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list)
+    return isinstance(x, Array | np.ndarray | np.generic | complex | float | int | OPERANDS)
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -47,7 +52,19 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
 
 
 def _compare(name: str) -> Callable[..., Any]:
-    return _binary(name)[0]
+    """Comparison; Python would make an answer of its own where equality is not implemented."""
+    plain = _binary(name)[0]
+
+    def compare(self: "Array", other: Any) -> Any:
+        found = plain(self, other)
+        if found is NotImplemented and not hasattr(other, "__array_ufunc__"):
+            raise TypeError(
+                f"{name} of an array and {type(other).__name__} {other!r}: taskarr compares with "
+                "arrays, numbers, and what NumPy makes an array of"
+            )
+        return found
+
+    return compare
 
 
 def _unary(name: str) -> Callable[["Array"], "Array"]:
@@ -181,6 +198,18 @@ class Array:
             raise ValueError("an array whose blocks lie on the ranks can't be shared without a copy")
         found = self.numpy()
         return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
+        if not all(_known(x) for x in operands) or options.get("out") is not None:
+            return NotImplemented
+        nodes = [node_of(x) for x in operands]
+        return Array._of(protocols.ufunc_node(ufunc, method, nodes, options))
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        public = import_module("taskarr.api").PUBLIC
+        return protocols.function_of(function, public)(*args, **kwargs)
 
     def __float__(self) -> float:
         return float(fetch.single(self._expr, float))

@@ -1,12 +1,13 @@
 """Running a graph: agreement, planning, execution, commit."""
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from scheduler import World
+from scheduler import SPMDError, World
 from scheduler.agreement import Description, open_run
 from scheduler.engine import execute
 from scheduler.plan import Plan
@@ -17,6 +18,8 @@ from taskarr.plan.build import ARGS, BACKEND, brick_key, build, counts_key
 from taskarr.runtime import Runtime, runtime
 
 Signature = tuple[Any, ...]
+
+log = logging.getLogger("taskarr")
 
 
 def collect(targets: Sequence[Expr]) -> list[Expr]:
@@ -86,6 +89,9 @@ def run(targets: Sequence[Expr], call: str) -> None:
     line = user_line()
     wanted = _agreed(here, nodes, targets, signature, (call, line))
     plan = _planned(here, nodes, signature, wanted)
+    if here.settings.debug:
+        _compare(world, args, call)
+    log.debug("%s at %s: %d nodes, %d steps", call, line, len(nodes), len(plan.steps))
     values: dict[Any, Any] = {BACKEND: here.backend, ARGS: args}
     for k, node in enumerate(nodes):
         if node.value is not None:
@@ -137,6 +143,18 @@ def _planned(here: Runtime, nodes: Sequence[Expr], signature: Signature, wanted:
         plan = build(graph_of(nodes), kept, here.world.rank, here.world.size)
         here.cache.put((signature, wanted), plan)
     return plan
+
+
+def _compare(world: World, args: Sequence[Any], call: str) -> None:
+    """Raise SPMDError when kernel arguments differ between ranks; only under debug."""
+    known = [repr(x) for x in args if isinstance(x, bool | int | float | complex | np.generic)]
+    every = world.allgather(known, f"comparing the arguments of {call}")
+    for rank, other in enumerate(every):
+        if other != every[0]:
+            differing = next(pair for pair in zip(every[0], other, strict=False) if len(set(pair)) > 1)
+            raise SPMDError(
+                f"{call}: an argument is {differing[0]} on rank 0 and {differing[1]} on rank {rank}"
+            )
 
 
 def _commit(node: Expr, position: int, found: dict[Any, Any]) -> None:

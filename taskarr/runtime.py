@@ -1,5 +1,6 @@
 """What taskarr keeps for one world: settings, memory, and the plans made so far."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from scheduler import World
 from scheduler.plan import Plan
 from taskarr.backend import Backend, numpy_backend
 from taskarr.config import Settings, changed, memory_share, shared_settings
+from taskarr.launch import hooks
 
 MOST_PLANS = 512
 
@@ -63,6 +65,8 @@ def runtime(world: World | None = None) -> Runtime:
         backend = numpy_backend(memory_share(settings, world) // 4)
         found = world.state["taskarr"] = Runtime(world, settings, backend, PlanCache())
         found.apply(settings)
+        logging.getLogger("taskarr").setLevel(settings.log.upper())
+        hooks.before_closing()
     return found
 
 

@@ -34,7 +34,7 @@ def reader(leaf: Leaf, pieces: Sequence[Piece], args: Sequence[Any], xp: ModuleT
 
 def _array_reader(leaf: Leaf, pieces: Sequence[Piece], xp: ModuleType) -> Read:
     view = leaf.view
-    picks = [(piece.bounding, picker(piece, view)) for piece in pieces]
+    picks = [(p.bounding, picker(p, view)) for p in pieces if _on_grid(p.region, view)]
 
     def read(tile: Box) -> Any:
         region = view.image(tile)
@@ -62,6 +62,15 @@ def _array_reader(leaf: Leaf, pieces: Sequence[Piece], xp: ModuleType) -> Read:
     return read
 
 
+def _on_grid(region: Region, view: Affine) -> bool:
+    """Whether a strided piece holds all that the view shows of the box around it."""
+    for axis, (r, start) in enumerate(zip(region, view.start, strict=True)):
+        step = view.step[view.axes.index(axis)] if axis in view.axes else 0
+        if len(r) > 1 and ((start - r.start) % r.step or step % r.step):
+            return False
+    return True
+
+
 def _leaf_shape(view: Affine, tile: Box) -> tuple[int, ...]:
     return tuple(
         1 if axis == NEW else hi - lo for (lo, hi), axis in zip(tile, view.axes, strict=True)
@@ -87,7 +96,7 @@ def picker(piece: Piece, view: Affine) -> Read:
         shifts = [start for _, start, _, _ in walks]
 
         def pick_plain(tile: Box) -> Any:
-            return data[tuple([slice(lo + o, hi + o) for (lo, hi), o in zip(tile, shifts)])]
+            return data[(*[slice(lo + o, hi + o) for (lo, hi), o in zip(tile, shifts)], ...)]
 
         return pick_plain
     walked = [w for w, _, _, _ in walks if w >= 0]
@@ -104,7 +113,7 @@ def picker(piece: Piece, view: Affine) -> Read:
             else:
                 lo, hi = tile[walker]
                 index.append(_slice(start + step * lo, step, hi - lo, grain))
-        part = data[tuple(index)]
+        part = data[(*index, ...)]
         if not straight:
             part = part.transpose(order)
         return part if full else part[expand]

@@ -104,7 +104,8 @@ class Assembler:
     Notes
     -----
     State: the leaves found so far by content; the calls; dtype and axes of each temporary;
-    the outputs. Buffers are given to temporaries at the end, by last use.
+    the outputs, and the temporaries that are computed in one. Buffers are given to temporaries
+    at the end, by last use.
     """
 
     def __init__(self, ndim: int) -> None:
@@ -113,6 +114,7 @@ class Assembler:
         self.calls: list[Call] = []
         self.temps: list[tuple[np.dtype, tuple[bool, ...]]] = []
         self.outputs: list[np.dtype] = []
+        self.in_output: dict[Ref, Ref] = {}
         self.folds: list[Fold] = []
         self.filters: list[Filter] = []
 
@@ -135,12 +137,14 @@ class Assembler:
         last = self.calls[-1] if self.calls else None
         if last and last.target == value and all(self.temps[value[1]][1]):
             self.calls[-1] = Call(last.function, last.args, target)
+            self.in_output[value] = target
         else:
             self.calls.append(Call(CAST, (value,), target))
         return target
 
     def program(self) -> Program:
         """The finished program."""
+        self._read_outputs()
         return Program(
             tuple(self.leaves),
             self._placed(),
@@ -149,6 +153,17 @@ class Assembler:
             tuple(self.folds),
             tuple(self.filters),
         )
+
+    def _read_outputs(self) -> None:
+        """Let readers of a temporary that is computed in an output read it there."""
+        at = self.in_output
+
+        def found(ref: Ref) -> Ref:
+            return at.get(ref, ref)
+
+        self.calls = [Call(c.function, tuple(map(found, c.args)), c.target) for c in self.calls]
+        self.folds = [Fold(found(f.value), f.reduction) for f in self.folds]
+        self.filters = [Filter(found(f.value), found(f.mask), f.mask_ndim) for f in self.filters]
 
     def _last_uses(self) -> dict[Ref, int]:
         last: dict[Ref, int] = {}

@@ -7,11 +7,13 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
+from taskarr.backend import Backend
 from taskarr.geometry.region import Box, box_shape
+from taskarr.kernel.collect import Collector
 from taskarr.kernel.leaves import Piece, reader
-from taskarr.kernel.program import Filter, Fold, Program, Ref
+from taskarr.kernel.program import Fold, Program, Ref
 from taskarr.kernel.reduction import State
-from taskarr.kernel.tiles import TILE, moved, tiles
+from taskarr.kernel.tiles import SEGMENT, TILE, moved, tiles
 
 
 @dataclass(slots=True)
@@ -26,25 +28,28 @@ class Frame:
         Kernel arguments: Python scalars, open files.
     outputs
         Bricks that are filled.
+    collectors
+        Where filters put what they keep.
     origin
         Iteration index of the bricks' first element.
-    xp
-        Array module.
+    backend
+        Array module and memory.
     """
 
     sources: Sequence[Sequence[Piece]]
     args: Sequence[Any]
     outputs: Sequence[Any]
+    collectors: Sequence[Collector]
     origin: tuple[int, ...]
-    xp: ModuleType
+    backend: Backend
 
 
 @dataclass(slots=True)
 class Found:
-    """What a block gave besides its outputs: a state per fold, the kept elements per filter."""
+    """What a block gave besides its outputs: a state per fold, how many each filter kept."""
 
     states: list[State]
-    kept: list[Any]
+    kept: list[int]
 
 
 def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Found]:
@@ -73,7 +78,7 @@ class _Stepper:
     """
 
     def __init__(self, program: Program, frame: Frame) -> None:
-        self.program, self.frame, self.xp = program, frame, frame.xp
+        self.program, self.frame, self.xp = program, frame, frame.backend.xp
         self.reads = [
             reader(leaf, frame.sources[leaf.source] if leaf.kind == "array" else (), frame.args, self.xp)
             for leaf in program.leaves
@@ -89,8 +94,9 @@ class _Stepper:
             for c in program.calls
         ]
         self.folds = [(fold, place(fold.value)) for fold in program.folds]
-        self.filters = [(f, place(f.value), place(f.mask)) for f in program.filters]
+        self.filters = [(f.mask_ndim, place(f.value), place(f.mask)) for f in program.filters]
         self.args = list(frame.args)
+        self.most = SEGMENT if program.folds else TILE
         self.memory: dict[int, Any] = {}
         self.scratch: dict[tuple[int, ...], list[Any]] = {}
 
@@ -98,16 +104,21 @@ class _Stepper:
         """Compute one block."""
         shape = box_shape(box)
         folds = [(_BlockFold(fold, shape, self.xp), at) for fold, at in self.folds]
-        kept: list[list[Any]] = [[] for _ in self.filters]
+        kept = [0] * len(self.filters)
         origin = tuple([lo for lo, _ in box])
-        for number, tile in enumerate(tiles(shape)):
+        for number, tile in enumerate(tiles(shape, self.most)):
             values = self.tile(moved(tile, origin))
             for fold, at in folds:
                 fold.add(values[at], number)
-            for chosen, (f, data, mask) in zip(kept, self.filters, strict=True):
-                chosen.append(_kept(self.xp, f, values[data], values[mask], box_shape(tile)))
-        joined = [self.xp.concatenate(parts) for parts in kept]
-        return Found([fold.state() for fold, _ in folds], joined)
+            for k, (ndim, data, mask) in enumerate(self.filters):
+                kept[k] += self._collect(k, ndim, values[data], values[mask], box_shape(tile))
+        return Found([fold.state() for fold, _ in folds], kept)
+
+    def _collect(self, k: int, ndim: int, data: Any, mask: Any, shape: tuple[int, ...]) -> int:
+        mask = self.xp.broadcast_to(mask.reshape(mask.shape[:ndim]), shape[:ndim])
+        if data.shape != shape:
+            data = self.xp.broadcast_to(data, shape)
+        return self.frame.collectors[k].add(self.frame.backend, data, mask)
 
     def tile(self, tile: Box) -> list[Any]:
         """Run the calls of one tile, and give all its values."""
@@ -116,9 +127,7 @@ class _Stepper:
         temps = self.scratch.get(shape)
         values += self._scratch(shape) if temps is None else temps
         if self.frame.outputs:
-            where = tuple(
-                [slice(lo - o, hi - o) for (lo, hi), o in zip(tile, self.frame.origin)]
-            )
+            where = (*[slice(lo - o, hi - o) for (lo, hi), o in zip(tile, self.frame.origin)], ...)
             values += [out[where] for out in self.frame.outputs]
         values += self.args
         for run, places in self.calls:
@@ -135,7 +144,7 @@ class _Stepper:
             size = prod(form)
             memory = self.memory.get(temp.buffer)
             if memory is None or memory.size < size:
-                room = max(size, TILE) if all(temp.axes) else size
+                room = max(size, self.most) if all(temp.axes) else size
                 memory = self.memory[temp.buffer] = self.xp.empty(room, temp.dtype)
             found.append(memory[:size].reshape(form))
         self.scratch[shape] = found
@@ -193,14 +202,3 @@ class _BlockFold:
                 values[tuple([slice(lo, hi) for lo, hi in kept])] = state[k]
             whole.append(values)
         return tuple(whole)
-
-
-def _kept(xp: ModuleType, f: Filter, values: Any, mask: Any, shape: tuple[int, ...]) -> Any:
-    """Elements, or rows, of a tile at which the mask is true, in C order."""
-    lead = shape[: f.mask_ndim]
-    mask = xp.broadcast_to(mask.reshape(mask.shape[: f.mask_ndim]), lead)
-    if values.shape != shape:
-        values = xp.broadcast_to(values, shape)
-    if f.mask_ndim == 1:
-        return xp.compress(mask, values, axis=0)
-    return values[mask]

@@ -6,22 +6,26 @@ from itertools import product
 
 from taskarr.geometry.region import Box
 
-TILE = 1 << 16
-"""Elements of a tile: 256 KiB of float64, a few of which fit a core's second-level cache."""
+TILE = 1 << 15
+"""Elements of a tile of a pass without reductions: 256 KiB of float64, a few of which fit a core's
+second-level cache."""
+
+SEGMENT = 1 << 16
+"""Elements of a tile of a pass with reductions, which are the reductions' segments."""
 
 
 @lru_cache(1024)
-def tiles(shape: tuple[int, ...]) -> tuple[Box, ...]:
-    """Boxes of at most `TILE` elements that cover a block in C order.
+def tiles(shape: tuple[int, ...], most: int = SEGMENT) -> tuple[Box, ...]:
+    """Boxes of at most ``most`` elements that cover a block in C order.
 
-    >>> tiles((2, 20000))
-    (((0, 1), (0, 20000)), ((1, 2), (0, 20000)))
+    >>> tiles((2, 200), 200)
+    (((0, 1), (0, 200)), ((1, 2), (0, 200)))
     """
     inner = math.prod(shape)
     for axis, n in enumerate(shape):
         inner //= max(1, n)
-        if inner <= TILE:
-            rows = max(1, TILE // max(1, inner))
+        if inner <= most:
+            rows = max(1, most // max(1, inner))
             break
     else:
         return (tuple((0, n) for n in shape),)

@@ -82,11 +82,10 @@ def copied(x: Expr) -> Expr:
 
 def power(base: Expr, exponent: Any) -> Expr:
     """Node of ``base ** exponent``, with NumPy's short cuts for some scalar exponents."""
-    if type(exponent) in (int, float) and exponent in _POWERS:
-        short = _POWERS[exponent]
-        if short in ("square", "positive") or base.dtype.kind in "fc":
-            if base.dtype != np.bool_ and not (type(exponent) is float and base.dtype.kind in "iu"):
-                return apply(short, [base])
+    if type(exponent) is int and exponent == 2:
+        return apply("square", [base])
+    if type(exponent) in (int, float) and exponent in _POWERS and base.dtype.kind in "fc":
+        return apply(_POWERS[exponent], [base])
     return apply("power", [base, exponent])
 
 

@@ -1,13 +1,14 @@
 """Operands: what may stand beside an array, and the iteration space of several."""
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from scheduler import World
-from taskarr.expr import Expr, held
+from scheduler import SPMDError, World
+from taskarr.expr import Expr, held, user_line
 from taskarr.geometry.grid import MOST_BLOCKS
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import WORST_BALANCE, balance, dealt, new_layout
@@ -59,13 +60,33 @@ def layout_for(
 
 
 def from_host(x: np.ndarray, layout: Layout, world: World) -> Expr:
-    """Node of a NumPy array that is the same on all ranks; each keeps a copy of its brick."""
+    """Node of a NumPy array that is the same on all ranks; each keeps a copy of its brick.
+
+    Raises
+    ------
+    SPMDError
+        Under ``TASKARR_DEBUG``, when the array differs between ranks.
+    """
+    if runtime(world).settings.debug:
+        _same_everywhere(x, world)
     box = layout.brick(world.rank)
     if box is None:
         return held(None, x.dtype, layout, world)
     brick = runtime(world).backend.empty(tuple(hi - lo for lo, hi in box), x.dtype)
     brick[...] = x[slices(tuple(range(lo, hi) for lo, hi in box), (0,) * len(box))]
     return held(brick, x.dtype, layout, world)
+
+
+def _same_everywhere(x: np.ndarray, world: World) -> None:
+    text = hashlib.blake2b(np.ascontiguousarray(x).view("u1"), digest_size=8)
+    text.update(repr((x.shape, x.dtype)).encode())
+    every = world.allgather(text.hexdigest(), "comparing an operand")
+    for rank, other in enumerate(every):
+        if other != every[0]:
+            raise SPMDError(
+                f"a NumPy operand of shape {x.shape} at {user_line()} differs between rank 0 and "
+                f"rank {rank}; every rank must pass the same array"
+            )
 
 
 def replicated_host(x: np.ndarray, world: World) -> Expr:

@@ -68,6 +68,29 @@ def _mean(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) ->
     return xp.true_divide(state[0], count)
 
 
+# ---------------------------------------------------------------------- truth
+
+RARE = 16
+"""A mask with fewer than one true element in so many is reduced by listing them."""
+
+
+def _any(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]) -> State:
+    rows = x.ndim - len(axes)
+    inner = math.prod(x.shape[rows:])
+    if x.dtype == np.bool_ and rows and axes == tuple(range(rows, x.ndim)):
+        if int(xp.count_nonzero(x)) * RARE < x.size:
+            found = xp.zeros(x.shape[:rows], np.bool_)
+            found.reshape(-1)[xp.flatnonzero(x) // inner] = True
+            return (found.reshape(x.shape[:rows] + (1,) * len(axes)),)
+    return _extreme("logical_or", xp, x, axes, fields)
+
+
+def _all(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]) -> State:
+    if x.dtype == np.bool_ and int(xp.count_nonzero(x)) * RARE > x.size * (RARE - 1):
+        return (xp.logical_not(_any(xp, xp.logical_not(x), axes, fields)[0]),)
+    return _extreme("logical_and", xp, x, axes, fields)
+
+
 # ---------------------------------------------------------------------- variance
 
 
@@ -80,20 +103,48 @@ def _moments_fields(source: np.dtype, result: np.dtype) -> tuple[FieldSpec, ...]
 def _moments(
     xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
 ) -> State:
-    """Mean, sum of squared deviations, count: two passes over a segment that is in the cache."""
+    """Mean, sum of squared deviations, count.
+
+    Deviations are taken from the mean of the first rows, so that memory is read once; where that
+    lies too far from the mean of all, they are taken from the latter in a second pass.
+    """
     wide, real = fields[0].dtype, fields[1].dtype
     loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
     count = math.prod(x.shape[a] for a in axes)
-    total = xp.add.reduce(x, axis=axes, dtype=loop, keepdims=True)
-    mean = xp.asarray(total).astype(wide, copy=False) / count
-    apart = xp.subtract(x, mean.astype(loop, copy=False), dtype=loop)
+    head = x[(*(slice(None),) * (axes[0] if axes else 0), slice(0, 16))] if axes else x
+    mean, squares, around = _around(xp, x, _average(xp, head, axes, loop, wide), axes, loop, wide)
+    if bool((squares * FAR < around).any()):
+        mean, squares, _ = _around(xp, x, _average(xp, x, axes, loop, wide), axes, loop, wide)
+    unit = xp.full((1,) * x.ndim, count, "f8")
+    return mean, squares.astype(real, copy=False), unit
+
+
+FAR = 64
+"""How many times the squares around a guess may exceed those around the mean."""
+
+
+def _average(xp: ModuleType, x: Any, axes: tuple[int, ...], loop: Any, wide: Any) -> Any:
+    count = math.prod(x.shape[a] for a in axes)
+    total = xp.asarray(xp.add.reduce(x, axis=axes, dtype=loop, keepdims=True))
+    return (total.astype(wide, copy=False) / count).astype(loop, copy=False)
+
+
+def _around(
+    xp: ModuleType, x: Any, center: Any, axes: tuple[int, ...], loop: Any, wide: Any
+) -> tuple[Any, Any, Any]:
+    """Mean, squares around the mean and around the center, of a segment."""
+    count = math.prod(x.shape[a] for a in axes)
+    apart = xp.subtract(x, center, dtype=loop)
+    total = xp.asarray(xp.add.reduce(apart, axis=axes, keepdims=True)).astype(wide, copy=False)
     if apart.dtype.kind == "c":
         apart = apart.real**2 + apart.imag**2
     else:
         xp.multiply(apart, apart, out=apart)
-    squares = xp.add.reduce(apart, axis=axes, keepdims=True)
-    unit = xp.full((1,) * x.ndim, count, "f8")
-    return mean, xp.asarray(squares).astype(real, copy=False), unit
+    around = xp.asarray(xp.add.reduce(apart, axis=axes, keepdims=True))
+    around = around.astype(wide.char.lower(), copy=False)
+    shift = total / count
+    moved = total.real * shift.real + total.imag * shift.imag
+    return center + shift, xp.maximum(around - moved, 0), around
 
 
 def _chan(xp: ModuleType, a: State, b: State) -> State:
@@ -126,8 +177,8 @@ ROWS = {
         Row("mean", _one_wide, bound(_accumulate, "add"), bound(_combine, "add"), _mean),
         Row("min", _one, bound(_extreme, "minimum"), bound(_combine, "minimum"), _same),
         Row("max", _one, bound(_extreme, "maximum"), bound(_combine, "maximum"), _same),
-        Row("any", _one, bound(_extreme, "logical_or"), bound(_combine, "logical_or"), _same),
-        Row("all", _one, bound(_extreme, "logical_and"), bound(_combine, "logical_and"), _same),
+        Row("any", _one, _any, bound(_combine, "logical_or"), _same),
+        Row("all", _one, _all, bound(_combine, "logical_and"), _same),
         Row("var", _moments_fields, _moments, _chan, _variance),
         Row("std", _moments_fields, _moments, _chan, _deviation),
     )

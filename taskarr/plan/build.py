@@ -22,6 +22,7 @@ from taskarr.plan.stages import CountRows, DenseExchange
 from taskarr.plan.tasks import (
     Allocate,
     BlockPartials,
+    Collect,
     Copy,
     Finish,
     Make,
@@ -96,7 +97,7 @@ class _Part:
 
     def _reads(self, box: Box, region: Region) -> bool:
         spans = tuple((r.start, r[-1] + 1) for r in region)
-        return any(intersect(view.image(box), spans) for view in self.source.views)
+        return any(intersect(view.image(box), spans) is not None for view in self.source.views)
 
 
 class _Builder:
@@ -180,6 +181,11 @@ class _Builder:
             else:
                 run, inputs = Allocate(box_shape(box), node.dtype), BACKEND
             tasks.append(self._task(f"allocate {name}", run, (inputs,), ("raw", root)))
+        for root, chosen in zip(made.filters, made.program.filters, strict=True):
+            shape = box_shape(box)
+            room = (prod(shape[: chosen.mask_ndim]), *shape[chosen.mask_ndim :])
+            collect = Collect(room, self.graph[root].dtype)
+            tasks.append(self._task(f"collect {name}", collect, (BACKEND,), ("raw", root)))
         self._add(f"allocate {name}", tasks)
 
     def _store(self, name: str, made: Compiled, box: Box | None, runs: list[Any]) -> None:
@@ -292,10 +298,11 @@ class _Builder:
         """Finish a plain copy: the own part, and received pieces that could not lie in place."""
         raw, tasks, done = ("raw", root), [], []
         origin = [lo for lo, _ in box]
-        mine = intersect(tuple(range(lo, hi) for lo, hi in box), part.own) if part.own else None
-        if mine is not None and part.own is not None:
+        own = part.own
+        mine = None if own is None else intersect(tuple(range(lo, hi) for lo, hi in box), own)
+        if mine is not None and own is not None:
             done.append(("copied", root, -1))
-            copy = Copy(slices(mine, origin), slices(mine, (lo for lo, _ in part.own)))
+            copy = Copy(slices(mine, origin), slices(mine, (lo for lo, _ in own)))
             tasks.append(self._task(f"copy {name}", copy, (raw, brick_key(part.position)), done[-1]))
         for k, (key, region) in enumerate(part.received):
             if key[0] == "filled" or lies_contiguous(region, box):
@@ -315,18 +322,21 @@ class _Builder:
         self, number: int, name: str, work: Pass, made: Compiled, box: Box, parts: list[_Part]
     ) -> list[Any]:
         groups = tuple(_groups(work.space, made.program))
-        raws = [("raw", root) for root in made.outputs]
-        tasks, tokens = [], []
+        raws = [("raw", root) for root in (*made.outputs, *made.filters)]
+        tasks: list[Task] = []
+        tokens: list[Any] = []
         for blocks, chosen in _run_lists(work.space, box, parts):
             inputs: list[Any] = [BACKEND, ARGS, *raws]
             for _, keys in chosen:
                 inputs += keys
+            if made.filters:
+                inputs += tokens[-1:]
             run = RunBlocks(
                 made.program,
                 tuple(b for _, b in blocks),
                 tuple(k for k, _ in blocks),
                 tuple(lo for lo, _ in box),
-                len(raws),
+                len(made.outputs),
                 tuple(p for p, _ in chosen),
                 groups,
             )
@@ -447,17 +457,15 @@ class _Builder:
         self._add(f"broadcast {name}", tasks, sends, recvs)
 
     def _count(self, name: str, root: int, at: int, space: Layout, runs: list[Any]) -> None:
-        node = self.graph[root]
         stage = CountRows(
             at,
             len(space.axes[0].bounds) - 1,
-            node.shape[1:],
-            node.dtype,
             space.replicated,
             f"count {_label(self.graph, root)}",
         )
         outputs = (counts_key(root), brick_key(root))
-        self.steps.append(Stage(f"count {name}", stage, (BACKEND, *runs), outputs))
+        inputs = (BACKEND, ("raw", root), *runs) if runs else (BACKEND,)
+        self.steps.append(Stage(f"count {name}", stage, inputs, outputs))
 
 
 def _sources(graph: Graph, made: Compiled) -> list[tuple[int, exchange.Source]]:

@@ -1,6 +1,6 @@
 """Collective stages of a plan: dense exchanges, and the counts of filtered rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ from scheduler import World
 from scheduler.errors import Failure, PeerFailed
 from scheduler.shuffle import In, Out, shuffle
 from taskarr.geometry.region import Box, Region, region_shape, region_size, slices
-from taskarr.kernel.reduction import Key
 from taskarr.plan.tasks import lies_contiguous
 
 
@@ -62,7 +61,7 @@ class DenseExchange:
 
     def _packer(self, brick: Any, region: Region) -> Callable[[Any], Any]:
         assert self.box is not None
-        part = brick[slices(region, (lo for lo, _ in self.box))]
+        part = brick[(*slices(region, (lo for lo, _ in self.box)), ...)]
 
         def fill(buffer: Any) -> Any:
             if buffer is None:
@@ -77,7 +76,7 @@ class DenseExchange:
             place = fresh.reshape(-1).view("u1")
             return In(peer, place.nbytes, lambda: place, lambda buffer: None)
         assert self.target is not None
-        part = into[slices(region, (lo for lo, _ in self.target))]
+        part = into[(*slices(region, (lo for lo, _ in self.target)), ...)]
         if lies_contiguous(region, self.target):
             flat = part.reshape(-1).view("u1")
             return In(peer, flat.nbytes, lambda: flat, lambda buffer: None)
@@ -90,7 +89,7 @@ class DenseExchange:
 
 @dataclass(frozen=True, slots=True)
 class CountRows:
-    """Counts of kept elements per block, known to all, and this rank's kept elements joined.
+    """Counts of kept elements per block, known to all, and this rank's kept elements.
 
     Parameters
     ----------
@@ -98,41 +97,30 @@ class CountRows:
         Position of the filter's result in what the tasks of the pass return.
     blocks
         Number of blocks along the first axis.
-    shape, dtype
-        Of one kept element (or row).
     alone
         Whether every rank has all blocks, so that nothing is counted together.
     """
 
     number: int
     blocks: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
     alone: bool
     where: str
 
     def __call__(self, world: World, values: Any) -> tuple[Any, Any]:
-        """Give (counts, brick); the inputs are what the pass's tasks returned, then the backend."""
+        """Give (counts, brick); the inputs are the backend, the collector, the tasks' results.
+
+        A rank without blocks has neither collector nor results, and gets no brick.
+        """
         failed = isinstance(values, Failure)
-        kept: dict[Key, Any] = {}
-        if not failed:
-            for run in values[1:]:
-                kept.update(run[self.number])
         counts = np.zeros(self.blocks + 1, np.int64)
-        for key, part in kept.items():
-            counts[key[0][1]] += len(part)
+        if not failed:
+            for run in values[2:]:
+                for key, count in run[self.number].items():
+                    counts[key[0][1]] += count
         counts[-1] = failed
         if not self.alone:
             counts = world.allreduce(counts, "sum", self.where)
         if counts[-1]:
             raise PeerFailed(self.where)
-        return counts[:-1], self._joined(values[0], [kept[key] for key in sorted(kept)])
-
-    def _joined(self, backend: Any, parts: Sequence[Any]) -> Any:
-        total = sum(map(len, parts))
-        brick = backend.empty((total, *self.shape), self.dtype)
-        at = 0
-        for part in parts:
-            brick[at : at + len(part)] = part
-            at += len(part)
-        return brick
+        brick = values[1].brick(values[0]) if len(values) > 1 else None
+        return counts[:-1], brick

@@ -10,6 +10,7 @@ import numpy as np
 from taskarr.backend import Backend
 from taskarr.geometry.region import Box, Region, box_shape, region_shape, slices
 from taskarr.geometry.view import Affine
+from taskarr.kernel.collect import Collector
 from taskarr.kernel.leaves import Piece, own_piece, picker
 from taskarr.kernel.program import Program
 from taskarr.kernel.reduction import Key, Partials, Reduction, merge
@@ -51,6 +52,18 @@ class ViewBrick:
         return picker(own_piece(self.brick, data), self.view)(self.box)
 
 
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Empty collector with room for all that a filter could keep here."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __call__(self, backend: Backend) -> Collector:
+        """Give the collector."""
+        return Collector(backend.empty(self.shape, self.dtype))
+
+
 def first_of(value: Any, *_: Any) -> Any:
     """The brick, once all that fill it have run."""
     return value
@@ -64,7 +77,7 @@ class Pack:
 
     def __call__(self, brick: Any) -> Any:
         """Give the part."""
-        return np.ascontiguousarray(brick[self.index])
+        return np.ascontiguousarray(brick[(*self.index, ...)])
 
 
 def pack(region: Region, box: Box) -> Pack:
@@ -179,8 +192,9 @@ class RunBlocks:
 
     Notes
     -----
-    Called with the backend, the arguments, the output bricks and the pieces of the sources in
-    order. Returns a tuple: partials per group, then the kept elements of each block per filter.
+    Called with the backend, the arguments, the output bricks, the collectors and the pieces of
+    the sources in order; further values only order tasks. Returns a tuple: partials per group,
+    then per filter the number of kept elements of each block.
     """
 
     program: Program
@@ -193,15 +207,17 @@ class RunBlocks:
 
     def __call__(self, backend: Backend, args: Sequence[Any], *values: Any) -> tuple[Any, ...]:
         """Compute the blocks."""
-        at, sources = self.outputs, []
+        filters = len(self.program.filters)
+        at, sources = self.outputs + filters, []
+        collectors = values[self.outputs : at]
         for parts in self.sources:
             pieces, at = parts.pieces(values, at)
             sources.append(pieces)
-        frame = Frame(sources, args, values[: self.outputs], self.origin, backend.xp)
+        outputs = values[: self.outputs]
+        frame = Frame(sources, args, outputs, collectors, self.origin, backend)
         with np.errstate(all="ignore"):
             found = run_blocks(self.program, frame, self.blocks)
             partials = [group.of(self.keys, found, backend.xp) for group in self.groups]
-        filters = len(self.program.filters)
         kept = [
             {key: f.kept[k] for key, f in zip(self.keys, found, strict=True)}
             for k in range(filters)

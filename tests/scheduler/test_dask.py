@@ -128,3 +128,12 @@ def test_mistakes_are_told():
         get({"a": 1}, "b")
     with pytest.raises(ValueError, match="cycle: a -> b -> a"):
         get({"a": (abs, "b"), "b": (abs, "a")}, "a", world=current())
+
+
+@pytest.mark.ranks(1, 2, 3)
+def test_mpi_ranks(world):
+    da = pytest.importorskip("dask.array")
+    x = da.random.default_rng().random((60, 5), chunks=(7, 5))
+    values, product = dask.compute(x, x.T @ x, scheduler=get)
+    np.testing.assert_allclose(product, values.T @ values)
+    assert len(set(world.allgather(values.tobytes(), "the values"))) == 1

@@ -358,8 +358,17 @@ def test_values_are_released_after_their_last_reader(size):
         if world.size > 1:
             other = 1 - world.rank
             messages = ((SendObject("4", other, 0),), (RecvObject("r", other, 0),))
-        last = Step("last", (Task("end", check(), ("r",) if world.size > 1 else (), "5"),))
-        plan = Plan((Step("s", tasks, *messages), last), ("4", "5"))
+        steps = (
+            Step("s", tasks, *messages),
+            Stage("stage", lambda w, values: (make("c"), make("d")), ("4",), ("c", "d")),
+            Step(
+                "t",
+                (Task("5", check("c", "d"), ("c", "d"), "5"), Task("6", check("d"), ("d",), "6")),
+            ),
+            Stage("last", lambda w, values: alive() or (), ()),
+            Step("end", (Task("7", check(), ("r",) if world.size > 1 else (), "7"),)),
+        )
+        plan = Plan(steps, ("4", "7"))
         execute(world, plan, {"g": make("g")}, "test")
         alive()
 
@@ -467,3 +476,86 @@ def test_observers_are_told():
         [("task", "op 0", 0), ("send", 1, 40), ("run", "here")],
         [("recv", 0, 40), ("task", "op 1", 1), ("run", "here")],
     ]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_values_are_released_after_a_failure(size):
+    def main(world: Any) -> None:
+        refs = []
+
+        def make() -> Big:
+            value = Big()
+            refs.append(weakref.ref(value))
+            return value
+
+        tasks = (
+            Task("a", make, (), "a", 0),
+            Task("b", make, (), "b", 0),
+            Task("c", fail if world.rank == 0 else make, (), "c", 1),
+        )
+        caught = None
+        try:
+            execute(world, Plan((Step("s", tasks),), ("a", "b")), {}, "test")
+        except Broken as error:
+            caught = error  # as an interactive interpreter keeps the last error
+        assert caught is not None
+        gc.collect()
+        assert [ref() for ref in refs] == [None] * len(refs)
+
+    run_virtual(size, main)
+
+
+def test_the_error_is_the_one_that_was_raised():
+    error = Broken("this")
+
+    def raise_it() -> None:
+        raise error
+
+    def main(world: Any) -> Any:
+        task = Task("t", raise_it if world.rank == 1 else lambda: None, (), "a")
+        with pytest.raises(Broken) as caught:
+            execute(world, Plan((Step("s", (task,)),)), {}, "test")
+        return caught.value is error, caught.traceback[-1].name
+
+    assert run_virtual(2, main)[1] == (True, "raise_it")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tasks_after_a_failure_are_not_run(size):
+    ran = []
+
+    def main(world: Any) -> Any:
+        tasks = (Task("t", fail, (), "a", 0), Task("u", lambda: ran.append(1), (), "b", 1))
+        with pytest.raises(Broken):
+            execute(world, Plan((Step("s", tasks[:1]), Step("t", tasks[1:]))), {}, "test")
+
+    run_virtual(size, main)
+    assert not ran
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("objects", [False, True])
+@pytest.mark.parametrize("length", [1, 5000])
+def test_mpi_ranks(world, monkeypatch, objects, length):
+    monkeypatch.setattr(plan_module, "PIECE", 8192)
+    monkeypatch.setitem(world.state, "window", 50_000)
+    program = Program(WAVE.reads, WAVE.ranks, length, objects=objects)
+    sound = program.plan(world.rank, world.size)
+    assert_equal(execute(world, sound, {}, "test"), program.serial())
+    for broken in range(len(WAVE.reads)):
+        program.broken = {broken}
+        with pytest.raises(Broken) as caught:
+            execute(world, program.plan(world.rank, world.size), {}, "test")
+        assert caught.value.args == (broken,)
+    program.broken = set()
+    assert_equal(execute(world, sound, {}, "test"), program.serial())
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("place", ["before", "after", "stage"])
+def test_mpi_ranks_enter_stages_after_a_failure(world, place):
+    broken = place if world.rank == world.size - 1 else ""
+    with pytest.raises(Broken):
+        execute(world, staged(world.rank, broken), {}, "test")
+    total = world.size * (world.size + 1) // 2
+    assert execute(world, staged(world.rank), {}, "next run")["s"] == total

@@ -274,3 +274,16 @@ def test_fingerprints():
         return recursive
 
     assert fingerprint.digest([recursive]) == fingerprint.digest([recursive])
+
+
+@pytest.mark.ranks(1, 2, 3)
+def test_mpi_ranks(world):
+    graph = Graph()
+    parts = [graph.add(lambda n: np.full(3000, n), n) for n in range(20)]
+    graph.add(break_down, parts[0], parts[-1])
+    total = graph.add(lambda values: sum(values), parts)
+    (values,) = graph.run(total, world=world)
+    assert values.tolist() == [190] * 3000
+    with pytest.raises(Broken):
+        graph.run(world=world)
+    assert graph.run(parts[0], world=world)[0][0] == 0

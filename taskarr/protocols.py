@@ -1,0 +1,70 @@
+"""NumPy's protocols: ``numpy.sin(a)`` and ``numpy.sum(a)`` give what taskarr's functions give."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from taskarr.ops import elementwise, reductions
+
+REDUCERS = {
+    "add": "sum",
+    "multiply": "prod",
+    "minimum": "min",
+    "maximum": "max",
+    "logical_or": "any",
+    "logical_and": "all",
+}
+"""Ufuncs whose ``reduce`` is a reduction, and its name."""
+
+
+def ufunc_node(
+    ufunc: np.ufunc, method: str, operands: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """Node of a ufunc's call or ``reduce`` on expressions and what may stand beside them.
+
+    Raises
+    ------
+    NotImplementedError
+        For other methods, options, and ufuncs that are not in the table.
+    """
+    name = ufunc.__name__
+    if method == "reduce" and name in REDUCERS and not set(options) - {"axis", "keepdims", "dtype"}:
+        return _reduced(REDUCERS[name], operands[0], **{"axis": 0, **options})
+    if method != "__call__" or name not in elementwise.UFUNCS:
+        call = name if method == "__call__" else f"{name}.{method}"
+        raise NotImplementedError(
+            f"numpy.{call} of a taskarr array is not in this version; "
+            "fetch the array with a.numpy() first"
+        )
+    if options:
+        raise NotImplementedError(
+            f"numpy.{name} of a taskarr array does not take {', '.join(sorted(options))} in this "
+            "version; assign the result, or use a.astype()"
+        )
+    return elementwise.apply(name, operands)
+
+
+def _reduced(name: str, x: Any, **options: Any) -> Any:
+    if name not in reductions.TAKES_DTYPE and options.pop("dtype", None) is not None:
+        raise NotImplementedError(f"{name}() with dtype=; use astype() on the result")
+    return reductions.reduce(name, x, **options)
+
+
+def function_of(function: Callable[..., Any], public: dict[str, Any]) -> Callable[..., Any]:
+    """The taskarr function that stands for one of NumPy's.
+
+    Raises
+    ------
+    TypeError
+        When there is none; the message names it and the way out.
+    """
+    aliases = {"amin": "min", "amax": "max"}
+    name = function.__name__
+    found = public.get(aliases.get(name, name))
+    if found is None or getattr(np, name, None) is not function:
+        raise TypeError(
+            f"{function.__module__}.{name} of a taskarr array is not in this version; "
+            "fetch the array with a.numpy() first"
+        )
+    return found
