@@ -77,9 +77,7 @@ def asarray(
             return found
         return found.redistribute(split, chunks, mesh)
     world = creation.world_of(comm)
-    return Array._of(
-        creation.asarray(x, dtype, split=split, chunks=chunks, mesh=mesh, world=world)
-    )
+    return Array._of(creation.asarray(x, dtype, split=split, chunks=chunks, mesh=mesh, world=world))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Array:
@@ -89,7 +87,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Array
 
 def zeros(shape: Any, dtype: Any = float, **layout: Any) -> Array:
     """Array of zeros; layout arguments as `asarray`."""
-    return Array._of(creation.full(shape, 0, dtype, **_placed(layout)))
+    return Array._of(creation.full(shape, np.zeros((), dtype)[()], dtype, **_placed(layout)))
 
 
 def ones(shape: Any, dtype: Any = float, **layout: Any) -> Array:
@@ -99,7 +97,8 @@ def ones(shape: Any, dtype: Any = float, **layout: Any) -> Array:
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Array:
     """Array like another, filled with one value, in its layout unless one is given."""
-    shape, kind = np.shape(a), dtype if dtype is not None else _dtype(a)
+    like = a if isinstance(a, Array) else np.asarray(a)
+    shape, kind = like.shape, like.dtype if dtype is None else dtype
     if layout or not isinstance(a, Array):
         return full(shape, fill_value, kind, **layout)
     node = a._expr
@@ -110,7 +109,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Arra
 
 def zeros_like(a: Any, dtype: Any = None, **layout: Any) -> Array:
     """Array of zeros like another, in its layout unless one is given."""
-    return full_like(a, 0, dtype, **layout)
+    return full_like(a, np.zeros((), _dtype(a) if dtype is None else dtype)[()], dtype, **layout)
 
 
 def ones_like(a: Any, dtype: Any = None, **layout: Any) -> Array:

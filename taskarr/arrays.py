@@ -195,7 +195,9 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError("an array whose blocks lie on the ranks can't be shared without a copy")
+            raise ValueError(
+                "an array whose blocks lie on the ranks can't be shared without a copy"
+            )
         found = self.numpy()
         return found if dtype is None else found.astype(dtype, copy=False)
 
@@ -322,8 +324,8 @@ class Array:
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
     __lshift__, __rlshift__, __ilshift__ = _binary("left_shift")
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift")
-    __eq__ = _compare("equal")  # type: ignore[assignment]
-    __ne__ = _compare("not_equal")  # type: ignore[assignment]
+    __eq__ = _compare("equal")
+    __ne__ = _compare("not_equal")
     __lt__ = _compare("less")
     __le__ = _compare("less_equal")
     __gt__ = _compare("greater")

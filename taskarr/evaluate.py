@@ -14,7 +14,8 @@ from scheduler.plan import Plan
 from taskarr.expr import Expr, Filtered, Held, same_world, user_line
 from taskarr.geometry.layout import Axis, Layout
 from taskarr.optimize import Node
-from taskarr.plan.build import ARGS, BACKEND, brick_key, build, counts_key
+from taskarr.plan.build import build
+from taskarr.plan.recorder import ARGS, BACKEND, brick_key, counts_key
 from taskarr.runtime import Runtime, runtime
 
 Signature = tuple[Any, ...]
@@ -41,7 +42,8 @@ def collect(targets: Sequence[Expr]) -> list[Expr]:
 def structure(nodes: Sequence[Expr]) -> tuple[Signature, list[Any]]:
     """Structure of a graph, equal for equal computations, and its kernel arguments in order."""
     at = {id(node): k for k, node in enumerate(nodes)}
-    parts, args = [], []
+    parts: list[Any] = []
+    args: list[Any] = []
     for node in nodes:
         inputs = tuple([at[id(child)] for child in node.inputs])
         parts.append((node.op.token, inputs, node.dtype.str, node.layout, len(node.args)))
@@ -151,7 +153,9 @@ def _compare(world: World, args: Sequence[Any], call: str) -> None:
     every = world.allgather(known, f"comparing the arguments of {call}")
     for rank, other in enumerate(every):
         if other != every[0]:
-            differing = next(pair for pair in zip(every[0], other, strict=False) if len(set(pair)) > 1)
+            differing = next(
+                pair for pair in zip(every[0], other, strict=False) if len(set(pair)) > 1
+            )
             raise SPMDError(
                 f"{call}: an argument is {differing[0]} on rank 0 and {differing[1]} on rank {rank}"
             )

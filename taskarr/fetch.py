@@ -14,10 +14,7 @@ def whole(nodes: Sequence[Expr], call: str) -> list[np.ndarray]:
     """All elements of each node, on every rank, as arrays of the caller's own; one run."""
     targets = [everywhere(node) for node in nodes]
     run(targets, call)
-    return [
-        target.value.copy() if target.holders else target.value
-        for target in targets
-    ]
+    return [target.value.copy() if target.holders else target.value for target in targets]
 
 
 def on_root(node: Expr, root: int) -> np.ndarray | None:
@@ -52,4 +49,4 @@ def single(node: Expr, convert: Callable[[Any], Any]) -> Any:
         small = tuple(min(n, 2) for n in node.shape)
         return convert(np.zeros(small, node.dtype))
     (found,) = whole([node], convert.__name__ + "()")
-    return convert(found)
+    return convert(found[()] if found.ndim == 0 else found)

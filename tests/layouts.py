@@ -24,7 +24,7 @@ MESSAGES = ("sends", "alltoallv_bytes", "pairwise")
 def uneven(n: int) -> tuple[int, ...]:
     """Block lengths that differ: (1, 4, 2) of 7."""
     parts = (1, n * 3 // 5, n - 1 - n * 3 // 5)
-    return tuple(p for p in parts if p > 0) or (n,)
+    return tuple(p for p in parts if p > 0) if n else (0,)
 
 
 @dataclass(frozen=True)

@@ -187,9 +187,7 @@ class Layout:
         spans = []
         for axis, (lo, hi) in zip(self.axes, box, strict=True):
             cut = axis.cut
-            spans.append(
-                [j * axis.stride for j in axis.owners_of(lo, hi) if cut[j] < cut[j + 1]]
-            )
+            spans.append([j * axis.stride for j in axis.owners_of(lo, hi) if cut[j] < cut[j + 1]])
         for offsets in product(*spans):
             yield self.base + sum(offsets)
 

@@ -143,6 +143,7 @@ def new_layout(
         ``TASKARR_REPLICATE``: whether ``"auto"`` replicates what fits one block.
     """
     mesh = tuple(mesh) if mesh is not None else None
+    axes: tuple[int, ...] | None
     nbytes = math.prod(shape) * itemsize
     if isinstance(split, str):
         if split != "auto":

@@ -96,7 +96,9 @@ def picker(piece: Piece, view: Affine) -> Read:
         shifts = [start for _, start, _, _ in walks]
 
         def pick_plain(tile: Box) -> Any:
-            return data[(*[slice(lo + o, hi + o) for (lo, hi), o in zip(tile, shifts)], ...)]
+            return data[
+                (*[slice(lo + o, hi + o) for (lo, hi), o in zip(tile, shifts, strict=True)], ...)
+            ]
 
         return pick_plain
     walked = [w for w, _, _, _ in walks if w >= 0]

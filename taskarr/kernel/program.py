@@ -175,7 +175,8 @@ class Assembler:
 
     def _placed(self) -> tuple[Temp, ...]:
         """Give buffers to temporaries: one whose last reader is a call may hold its result."""
-        last, free, count = self._last_uses(), {}, 0
+        last, count = self._last_uses(), 0
+        free: dict[tuple[np.dtype, tuple[bool, ...]], list[int]] = {}
         buffers = [-1] * len(self.temps)
         for at, call in enumerate(self.calls):
             for arg in dict.fromkeys(call.args):

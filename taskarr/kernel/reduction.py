@@ -120,7 +120,7 @@ def merge(
     reductions: Sequence[Reduction],
     xp: ModuleType,
 ) -> Partials:
-    """Combine what can be: along the last reduced axis first, an axis once the ones before are whole.
+    """Combine what can be: the last reduced axis first, each once those before it are whole.
 
     Parameters
     ----------

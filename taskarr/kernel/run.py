@@ -80,7 +80,12 @@ class _Stepper:
     def __init__(self, program: Program, frame: Frame) -> None:
         self.program, self.frame, self.xp = program, frame, frame.backend.xp
         self.reads = [
-            reader(leaf, frame.sources[leaf.source] if leaf.kind == "array" else (), frame.args, self.xp)
+            reader(
+                leaf,
+                frame.sources[leaf.source] if leaf.kind == "array" else (),
+                frame.args,
+                self.xp,
+            )
             for leaf in program.leaves
         ]
         leaves, temps, outs = map(len, (program.leaves, program.temps, program.outputs))
@@ -127,7 +132,13 @@ class _Stepper:
         temps = self.scratch.get(shape)
         values += self._scratch(shape) if temps is None else temps
         if self.frame.outputs:
-            where = (*[slice(lo - o, hi - o) for (lo, hi), o in zip(tile, self.frame.origin)], ...)
+            where = (
+                *[
+                    slice(lo - o, hi - o)
+                    for (lo, hi), o in zip(tile, self.frame.origin, strict=True)
+                ],
+                ...,
+            )
             values += [out[where] for out in self.frame.outputs]
         values += self.args
         for run, places in self.calls:
@@ -135,7 +146,7 @@ class _Stepper:
         return values
 
     def _scratch(self, shape: tuple[int, ...]) -> list[Any]:
-        found = []
+        found: list[Any] = []
         for temp in self.program.temps:
             if temp.buffer < 0:
                 found.append(None)
@@ -155,7 +166,7 @@ class _Stepper:
 def _kept_spans(
     shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[tuple[Box, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Where in a block's result its tiles' states lie: the distinct places, each tile's, its shape."""
+    """Places of a block's result that its tiles fill: all, and for each tile its own and its shape."""
     places: dict[Box, int] = {}
     at = []
     for tile in tiles(shape):

@@ -21,14 +21,11 @@ def tiles(shape: tuple[int, ...], most: int = SEGMENT) -> tuple[Box, ...]:
     >>> tiles((2, 200), 200)
     (((0, 1), (0, 200)), ((1, 2), (0, 200)))
     """
-    inner = math.prod(shape)
-    for axis, n in enumerate(shape):
-        inner //= max(1, n)
-        if inner <= most:
-            rows = max(1, most // max(1, inner))
-            break
-    else:
-        return (tuple((0, n) for n in shape),)
+    if not shape:
+        return ((),)
+    axis = next(k for k in range(len(shape)) if math.prod(shape[k + 1 :]) <= most)
+    n, inner = shape[axis], math.prod(shape[axis + 1 :])
+    rows = max(1, most // max(1, inner))
     lead = [[(i, i + 1) for i in range(m)] for m in shape[:axis]]
     spans = [(i, min(i + rows, n)) for i in range(0, n, rows)]
     rest = [[(0, m)] for m in shape[axis + 1 :]]

@@ -58,8 +58,7 @@ def full(
     fill = np.asarray(value)
     if fill.ndim:
         raise NotImplementedError(
-            f"full() with a value of shape {fill.shape}: broadcast it with "
-            "zeros(shape) + value"
+            f"full() with a value of shape {fill.shape}: broadcast it with zeros(shape) + value"
         )
     kind = checked_dtype(np.dtype(dtype) if dtype is not None else fill.dtype)
     typed = np.full((), value, kind)[()]
@@ -76,30 +75,34 @@ def arange(
     world: World,
 ) -> Expr:
     """Node of ``numpy.arange``: start, stop, step."""
-    start, stop, step = _range(bounds)
-    length = _length(start, stop, step)
-    kind = checked_dtype(np.arange(*bounds[:0], start, start, step or 1, dtype=dtype).dtype)
+    if not 1 <= len(bounds) <= 3:
+        raise TypeError(f"arange() takes from 1 to 3 positional arguments, got {len(bounds)}")
+    kind = _range_dtype(bounds, dtype)
     if kind.kind not in "iuf":
-        return asarray(np.arange(start, stop, step, dtype=dtype), split=split, chunks=chunks, mesh=mesh, world=world)
+        whole = np.arange(*bounds, dtype=dtype)
+        return asarray(whole, split=split, chunks=chunks, mesh=mesh, world=world)
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    layout = layout_for(world, (_length(start, stop, step),), kind, split, chunks, mesh)
     first = np.asarray(start).astype(kind)[()]
     delta = np.asarray(start + step).astype(kind)[()] - first
-    layout = layout_for(world, (length,), kind, split, chunks, mesh)
     return Expr(ARANGE, (), kind, layout, world, (first, delta))
 
 
-def _range(bounds: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    if not 1 <= len(bounds) <= 3:
-        raise TypeError(f"arange() takes from 1 to 3 positional arguments, got {len(bounds)}")
-    if len(bounds) == 1:
-        return 0, bounds[0], 1
-    return bounds[0], bounds[1], bounds[2] if len(bounds) == 3 else 1
+def _range_dtype(bounds: tuple[Any, ...], dtype: Any) -> np.dtype:
+    """Dtype of a range, found by asking NumPy for one without elements."""
+    if not all(isinstance(b, int | float | np.integer | np.floating | np.bool_) for b in bounds):
+        return checked_dtype(np.arange(*bounds, dtype=dtype).dtype)
+    none = [type(b)(0) for b in bounds[:2]] + [type(b)(1) for b in bounds[2:]]
+    return checked_dtype(np.arange(*none, dtype=dtype).dtype)
 
 
 def _length(start: Any, stop: Any, step: Any) -> int:
     if not step:
         raise ZeroDivisionError(f"arange() with step {step!r}")
-    length = math.ceil((stop - start) / step)
-    return max(0, length)
+    try:
+        return max(0, math.ceil((stop - start) / step))
+    except OverflowError:
+        raise ValueError(f"arange() from {start!r} to {stop!r} by {step!r} has no end") from None
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from taskarr.ops.operands import (
     replicated_host,
 )
 
-UFUNCS = tuple(
+UFUNCS = tuple(  # noqa: SIM905 - a list of quoted names reads worse
     """
     add subtract multiply divide floor_divide remainder fmod power float_power
     negative positive absolute fabs sign reciprocal square sqrt cbrt hypot

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -71,8 +71,7 @@ def _expanded(entries: Sequence[Any], ndim: int) -> list[Any]:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > ndim:
         raise IndexError(
-            f"too many indices for array: array is {ndim}-dimensional, "
-            f"but {consumed} were indexed"
+            f"too many indices for array: array is {ndim}-dimensional, but {consumed} were indexed"
         )
     rest = [slice(None)] * (ndim - consumed)
     at = dots[0] if dots else len(entries)
@@ -86,7 +85,7 @@ def _index(entry: Any, length: int, axis: int) -> int:
     return index + length if index < 0 else index
 
 
-def refuse(key: Any) -> None:
+def refuse(key: Any) -> NoReturn:
     """Raise what a key that is neither basic nor one mask deserves.
 
     Raises

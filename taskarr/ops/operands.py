@@ -78,7 +78,7 @@ def from_host(x: np.ndarray, layout: Layout, world: World) -> Expr:
 
 
 def _same_everywhere(x: np.ndarray, world: World) -> None:
-    text = hashlib.blake2b(np.ascontiguousarray(x).view("u1"), digest_size=8)
+    text = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=8)
     text.update(repr((x.shape, x.dtype)).encode())
     every = world.allgather(text.hexdigest(), "comparing an operand")
     for rank, other in enumerate(every):
@@ -124,7 +124,9 @@ def settled(layout: Layout, itemsize: int, world: World) -> Layout:
     blocks = math.prod(len(b) - 1 for b in bounds)
     largest = math.prod(int(np.diff(b).max()) for b in bounds) * itemsize
     if blocks > MOST_BLOCKS or largest > LARGEST_BLOCK:
-        return layout_for(world, layout.shape, np.dtype(f"V{itemsize}"), split=layout.split or "auto")
+        return layout_for(
+            world, layout.shape, np.dtype(f"V{itemsize}"), split=layout.split or "auto"
+        )
     if balance(layout) > WORST_BALANCE and blocks >= world.size > 1:
         split = tuple(k for k, b in enumerate(bounds) if len(b) > 2)[:1] or (0,)
         again = dealt(tuple(bounds), split, None, world.size)

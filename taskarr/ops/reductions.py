@@ -77,11 +77,11 @@ RARE = 16
 def _any(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]) -> State:
     rows = x.ndim - len(axes)
     inner = math.prod(x.shape[rows:])
-    if x.dtype == np.bool_ and rows and axes == tuple(range(rows, x.ndim)):
-        if int(xp.count_nonzero(x)) * RARE < x.size:
-            found = xp.zeros(x.shape[:rows], np.bool_)
-            found.reshape(-1)[xp.flatnonzero(x) // inner] = True
-            return (found.reshape(x.shape[:rows] + (1,) * len(axes)),)
+    along_rows = x.dtype == np.bool_ and rows and axes == tuple(range(rows, x.ndim))
+    if along_rows and int(xp.count_nonzero(x)) * RARE < x.size:
+        found = xp.zeros(x.shape[:rows], np.bool_)
+        found.reshape(-1)[xp.flatnonzero(x) // inner] = True
+        return (found.reshape(x.shape[:rows] + (1,) * len(axes)),)
     return _extreme("logical_or", xp, x, axes, fields)
 
 
@@ -100,9 +100,7 @@ def _moments_fields(source: np.dtype, result: np.dtype) -> tuple[FieldSpec, ...]
     return FieldSpec(mean), FieldSpec(real), FieldSpec(np.dtype("f8"), unit=True)
 
 
-def _moments(
-    xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
-) -> State:
+def _moments(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]) -> State:
     """Mean, sum of squared deviations, count.
 
     Deviations are taken from the mean of the first rows, so that memory is read once; where that

@@ -39,7 +39,7 @@ class NpyFile:
     def read(self, region: Region) -> np.ndarray:
         """Elements of a region, in C order."""
         found = np.empty(region_shape(region), self.dtype)
-        flat = memoryview(found.reshape(-1).view("u1"))
+        flat = found.reshape(-1).view("u1").data
         at = 0
         for start, nbytes in runs_of(region, self.shape, self.dtype.itemsize):
             _read_all(self.descriptor, flat[at : at + nbytes], self.offset + start, self.path)
@@ -226,7 +226,7 @@ def _write_part(made: tuple[str, int] | None, x: Expr) -> None:
     if box is None or (x.layout.replicated and world.rank):
         return
     region = tuple(range(lo, hi) for lo, hi in box)
-    data = memoryview(np.ascontiguousarray(x.value).reshape(-1).view("u1"))
+    data = np.ascontiguousarray(x.value).reshape(-1).view("u1").data
     descriptor = os.open(temporary, os.O_WRONLY)
     try:
         at = 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -165,9 +166,7 @@ class BlockPartials:
 
     def of(self, keys: Sequence[Key], found: Sequence[Found], xp: Any) -> Partials:
         """Partials of a run of blocks."""
-        raw = {
-            key: [f.states[k] for k in self.folds] for key, f in zip(keys, found, strict=True)
-        }
+        raw = {key: [f.states[k] for k in self.folds] for key, f in zip(keys, found, strict=True)}
         return self.merged(raw, xp)
 
 
@@ -320,7 +319,7 @@ def block_boxes(bounds: Sequence[np.ndarray], first: Sequence[int]) -> list[tupl
     found: list[tuple[Key, Box]] = [((), ())]
     for b, start in zip(bounds, first, strict=True):
         edges = b.tolist()
-        spans = list(zip(edges[:-1], edges[1:], strict=True))
+        spans = list(pairwise(edges))
         found = [
             ((*key, (0, start + k)), (*box, span))
             for key, box in found

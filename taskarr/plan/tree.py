@@ -38,6 +38,8 @@ class Hop:
 
     Parameters
     ----------
+    axis, level
+        Reduced axis along which it goes, and its place in the order of hops there.
     peer
         The other rank.
     sends
@@ -48,11 +50,24 @@ class Hop:
         Its length.
     """
 
+    axis: int
+    level: int
     peer: int
     sends: bool
     keys: tuple[Key, ...]
     shapes: tuple[tuple[int, ...], ...]
     nbytes: int
+
+
+def _holders(space: Layout, axis: int) -> np.ndarray:
+    """Owners along an axis that have elements."""
+    cut = space.axes[axis].cut
+    return np.flatnonzero(cut[:-1] < cut[1:])
+
+
+def depth(space: Layout, axis: int) -> int:
+    """Number of hops along a reduced axis."""
+    return int(len(_holders(space, axis)) - 1).bit_length()
 
 
 def hops(space: Layout, group: BlockPartials, rank: int) -> Iterator[Hop]:
@@ -66,27 +81,27 @@ def hops(space: Layout, group: BlockPartials, rank: int) -> Iterator[Hop]:
     ]
     for axis in group.order:
         cut = space.axes[axis].cut
-        owners = np.flatnonzero(cut[:-1] < cut[1:])
+        owners = _holders(space, axis)
         at = int(np.searchsorted(owners, coordinates[axis]))
-        for h in range((len(owners) - 1).bit_length()):
+        for h in range(depth(space, axis)):
             far = 1 << h
             lower = at - far if at & far else at
             if lower % (2 * far) or lower + far >= len(owners):
                 continue
             first, last = owners[lower + far], owners[min(lower + 2 * far, len(owners)) - 1]
             span = np.searchsorted(space.axes[axis].bounds, (cut[first], cut[last + 1]))
-            keys = _keys(space, group, axis, spans, (int(span[0]), int(span[1])))
+            keys = _keys(group, axis, spans, (int(span[0]), int(span[1])))
             shapes = tuple(_shape(space, group, key) for key in keys)
             nbytes = sum(state_bytes(shape, group.reductions) for shape in shapes)
             other = owners[lower] if at & far else owners[lower + far]
             peer = rank + int(other - coordinates[axis]) * space.axes[axis].stride
-            yield Hop(peer, bool(at & far), keys, shapes, nbytes)
+            yield Hop(axis, h, peer, bool(at & far), keys, shapes, nbytes)
             if at & far:
                 return
 
 
 def _keys(
-    space: Layout, group: BlockPartials, axis: int, spans: list[Any], span: tuple[int, int]
+    group: BlockPartials, axis: int, spans: list[Any], span: tuple[int, int]
 ) -> tuple[Key, ...]:
     done = group.order[: group.order.index(axis)]
     per_axis: list[list[Node]] = []
@@ -97,7 +112,6 @@ def _keys(
             per_axis.append([(top(group.blocks[a]), 0)])
         else:
             per_axis.append([(0, b) for b in range(first, last)])
-    del space
     return tuple(keys_of(per_axis))
 
 
