@@ -102,7 +102,9 @@ class Array:
     @classmethod
     def _of(cls, expr: Expr) -> "Array":
         """Array of its own cell; of zero dimensions it is a value that never changes."""
-        return cls(Cell(expr), None, not expr.shape)
+        array = cls(Cell(expr), None, not expr.shape)
+        fetch.bound_pending(expr)
+        return array
 
     @property
     def _expr(self) -> Expr:
@@ -114,8 +116,12 @@ class Array:
         if self._fixed:
             return Array._of(expr)
         whole = expr if self._view is None else write.put(self._cell.expr, self._view, expr)
-        self._cell.replace(whole)
+        self._show(whole)
         return self
+
+    def _show(self, expr: Expr) -> None:
+        self._cell.replace(expr)
+        fetch.bound_pending(expr)
 
     # ------------------------------------------------------------------ facts
 
@@ -269,7 +275,7 @@ class Array:
             found = write.converted(value, target)
             view = view_of_key(self.shape, key)
             whole = view if self._view is None else view.after(self._view)
-            self._cell.replace(write.put(self._cell.expr, whole, found))
+            self._show(write.put(self._cell.expr, whole, found))
             return
         mask = masks.as_mask(_with_nodes(key), self._expr)
         if mask is None:

@@ -129,13 +129,15 @@ class Expr:
 
     Notes
     -----
-    ``value`` is this rank's brick once the node is held (None where the rank owns nothing), and
-    ``holders`` counts the cells that show the node. When a run commits, the inputs go.
+    ``value`` is this rank's brick once the node is held (None where the rank owns nothing);
+    ``holders`` counts the cells that show the node; ``depth`` is the number of pending operations
+    on the longest way to a leaf. When a run commits, the inputs go.
     """
 
     __slots__ = (
         "__weakref__",
         "args",
+        "depth",
         "dtype",
         "holders",
         "inputs",
@@ -165,6 +167,7 @@ class Expr:
         self.args = args
         self.value: Any = None
         self.holders = 0
+        self.depth = 1 + max([x.depth for x in inputs], default=-1)
         self.line = user_line()
 
     @property
@@ -178,6 +181,7 @@ class Expr:
         self.op = HELD
         self.inputs = ()
         self.args = ()
+        self.depth = 0
 
     def describe(self) -> str:
         """Operation, shape and line, for messages."""

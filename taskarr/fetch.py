@@ -33,6 +33,16 @@ def persist(nodes: Sequence[Expr]) -> None:
     run(nodes, "persist()")
 
 
+MOST_PENDING = 512
+"""Pending operations on one way through a graph, above which it is run at once."""
+
+
+def bound_pending(node: Expr) -> None:
+    """Compute a node whose pending graph has grown too deep."""
+    if node.depth > MOST_PENDING:
+        run([node], "pending operations")
+
+
 def local(node: Expr) -> np.ndarray:
     """This rank's brick, read-only; without elements where it owns nothing."""
     run([node], "local")

@@ -6,7 +6,7 @@ from taskarr.expr import Elementwise, Filtered, Generate, Move, Own, Put, Reduce
 from taskarr.geometry.view import NEW, Affine, identity
 from taskarr.kernel.functions import CAST
 from taskarr.kernel.program import Assembler, Filter, Fold, Leaf, Program, Ref
-from taskarr.optimize import Graph, Pass, body, same_point
+from taskarr.optimize import Graph, Pass, Read, body, same_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,30 +84,49 @@ class _Compiler:
 
     def value(self, position: int, view: Affine) -> Ref:
         """Place of a node's value, seen through a view from the iteration space."""
-        found = self.values.get((position, view))
-        if found is None:
-            found = self.values[position, view] = self._value(position, view)
-        return found
+        todo = [(position, view)]
+        while todo:
+            read = todo[-1]
+            missing = [r for r in self._inputs(*read) if r not in self.values]
+            if missing:
+                todo += missing[::-1]
+                continue
+            todo.pop()
+            if read not in self.values:
+                self.values[read] = self._value(*read)
+        return self.values[position, view]
+
+    def _here(self, position: int, view: Affine) -> bool:
+        """Whether this pass computes and stores the node just where it is read."""
+        return position in self.work.roots and same_point(
+            self.graph, position, view, self.work.space
+        )
+
+    def _is_read(self, position: int, view: Affine) -> bool:
+        """Whether the node's brick is read."""
+        node = self.graph[position]
+        given = not node.inputs and not isinstance(node.op, Generate)
+        return given or (position in self.stored and not self._here(position, view))
+
+    def _inputs(self, position: int, view: Affine) -> list[Read]:
+        return [] if self._is_read(position, view) else body(self.graph, position, view)
 
     def _value(self, position: int, view: Affine) -> Ref:
         node = self.graph[position]
-        here = position in self.work.roots and same_point(
-            self.graph, position, view, self.work.space
-        )
-        if here:
-            value = self._computed(position, view)
-            self.outputs.append(position)
-            return self.assembler.output(value, node.dtype)
-        if position in self.stored or (not node.inputs and not isinstance(node.op, Generate)):
+        if self._is_read(position, view):
             source = self.sources.setdefault(position, len(self.sources))
             return self._read(Leaf("array", source, view, node.dtype))
-        return self._computed(position, view)
+        value = self._computed(position, view)
+        if not self._here(position, view):
+            return value
+        self.outputs.append(position)
+        return self.assembler.output(value, node.dtype)
 
     def _computed(self, position: int, view: Affine) -> Ref:
         node = self.graph[position]
         if isinstance(node.op, Generate):
             return self.assembler.leaf(Leaf(node.op.kind, node.first_arg, view, node.dtype))
-        inputs = [self.value(child, inner) for child, inner in body(self.graph, position, view)]
+        inputs = [self.values[read] for read in body(self.graph, position, view)]
         if isinstance(node.op, Viewed | Move | Own):
             return inputs[0]
         assert isinstance(node.op, Elementwise), node.op
