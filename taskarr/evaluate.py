@@ -10,7 +10,7 @@ import numpy as np
 from scheduler import SPMDError, World
 from scheduler.agreement import Description, open_run
 from scheduler.engine import execute
-from scheduler.plan import Plan
+from scheduler.plan import Plan, check
 from taskarr.expr import Expr, Filtered, Held, same_world, user_line
 from taskarr.geometry.layout import Axis, Layout
 from taskarr.optimize import Node
@@ -143,6 +143,8 @@ def _planned(here: Runtime, nodes: Sequence[Expr], signature: Signature, wanted:
     if plan is None:
         kept = frozenset(k for k in range(len(nodes)) if wanted >> k & 1)
         plan = build(graph_of(nodes), kept, here.world.rank, here.world.size)
+        if here.settings.check:
+            check(plan)
         here.cache.put((signature, wanted), plan)
     return plan
 
