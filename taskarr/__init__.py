@@ -27,10 +27,8 @@ def __getattr__(name: str) -> Any:
     public = _import_module("taskarr.api").PUBLIC
     if name in public:
         return public[name]
-    raise AttributeError(
-        f"module 'taskarr' has no attribute {name!r}; fetch an array with a.numpy() to use "
-        "NumPy's functions on it"
-    )
+    numpy, protocols = _import_module("numpy"), _import_module("taskarr.protocols")
+    raise protocols.missing(name, numpy, "taskarr")
 
 
 def __dir__() -> list[str]:

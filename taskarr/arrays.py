@@ -1,7 +1,7 @@
 """The user's handle: an array is a cell and a view of it. No algorithm lives here."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -208,10 +208,21 @@ class Array:
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
-        if not all(_known(x) for x in operands) or options.get("out") is not None:
+        if not all(_known(x) for x in operands):
             return NotImplemented
         nodes = [node_of(x) for x in operands]
-        return Array._of(protocols.ufunc_node(ufunc, method, nodes, options))
+        (out,) = options.pop("out", (None,))
+        if out is None:
+            return Array._of(protocols.ufunc_node(ufunc, method, nodes, options))
+        if not isinstance(out, Array):
+            raise TypeError(
+                f"numpy.{ufunc.__name__} can't put a distributed result into a NumPy array; "
+                "use the result's numpy()"
+            )
+        return out._become(protocols.ufunc_into(ufunc, method, out._expr, nodes, options))
+
+    def __getattr__(self, name: str) -> Any:
+        raise protocols.missing(name, np.ndarray, "Array")
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
@@ -238,6 +249,14 @@ class Array:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator["Array"]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
 
     def __repr__(self) -> str:
         return printing.summary(self.shape, self.dtype, self.layout)

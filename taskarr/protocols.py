@@ -31,6 +31,19 @@ def ufunc_node(
     name = ufunc.__name__
     if method == "reduce" and name in REDUCERS and not set(options) - {"axis", "keepdims", "dtype"}:
         return _reduced(REDUCERS[name], operands[0], **{"axis": 0, **options})
+    _check_call(name, method, options)
+    return elementwise.apply(name, operands)
+
+
+def ufunc_into(
+    ufunc: np.ufunc, method: str, out: Any, operands: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """Node of a ufunc's call with ``out=``: what the output shows afterwards."""
+    _check_call(ufunc.__name__, method, options)
+    return elementwise.apply_into(ufunc.__name__, out, operands)
+
+
+def _check_call(name: str, method: str, options: dict[str, Any]) -> None:
     if method != "__call__" or name not in elementwise.UFUNCS:
         call = name if method == "__call__" else f"{name}.{method}"
         raise NotImplementedError(
@@ -42,7 +55,19 @@ def ufunc_node(
             f"numpy.{name} of a taskarr array does not take {', '.join(sorted(options))} in this "
             "version; assign the result, or use a.astype()"
         )
-    return elementwise.apply(name, operands)
+
+
+class NotYet(NotImplementedError, AttributeError):
+    """A name of NumPy's that taskarr does not have yet."""
+
+
+def missing(name: str, model: Any, owner: str) -> AttributeError:
+    """Error for a name that is not there; ``model`` is what NumPy has in this place."""
+    if hasattr(model, name) and not name.startswith("_"):
+        return NotYet(
+            f"{owner} has no {name!r} in this version; a.numpy() gives a NumPy array, which has"
+        )
+    return AttributeError(f"{owner!r} has no attribute {name!r}")
 
 
 def _reduced(name: str, x: Any, **options: Any) -> Any:
