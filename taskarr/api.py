@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from taskarr import fetch
+from taskarr import fetch, protocols
 from taskarr.arrays import Array, node_of
 from taskarr.ops import creation, elementwise, reductions, store
 from taskarr.runtime import settings
@@ -218,3 +218,5 @@ PUBLIC: dict[str, Any] = {
 }
 """Everything that ``taskarr.name`` gives; generated functions are not names of this module,
 where ``sum`` and ``any`` mean Python's."""
+
+protocols.FUNCTIONS.update(PUBLIC)

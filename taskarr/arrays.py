@@ -2,7 +2,6 @@
 
 import operator
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -227,8 +226,7 @@ class Array:
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        public = import_module("taskarr.api").PUBLIC
-        return protocols.function_of(function, public)(*args, **kwargs)
+        return protocols.function_of(function)(*args, **kwargs)
 
     def __float__(self) -> float:
         return float(fetch.single(self._expr, float))

@@ -76,7 +76,11 @@ def _reduced(name: str, x: Any, **options: Any) -> Any:
     return reductions.reduce(name, x, **options)
 
 
-def function_of(function: Callable[..., Any], public: dict[str, Any]) -> Callable[..., Any]:
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""Public functions by name, entered by `taskarr.api`."""
+
+
+def function_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """The taskarr function that stands for one of NumPy's.
 
     Raises
@@ -86,7 +90,7 @@ def function_of(function: Callable[..., Any], public: dict[str, Any]) -> Callabl
     """
     aliases = {"amin": "min", "amax": "max"}
     name = function.__name__
-    found = public.get(aliases.get(name, name))
+    found = FUNCTIONS.get(aliases.get(name, name))
     if found is None or getattr(np, name, None) is not function:
         raise TypeError(
             f"{function.__module__}.{name} of a taskarr array is not in this version; "

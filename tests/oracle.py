@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import taskarr
-from tests.layouts import LAYOUTS, RANKS, Placing, on_ranks
+from tests.layouts import LAYOUTS, RANKS, Placing, on_ranks, quiet
 
 BATCH = 24
 """Results that are computed in one run."""
@@ -44,13 +44,13 @@ class Check:
 
     def by_numpy(self) -> Any:
         """Result or exception of NumPy."""
-        with np.errstate(all="ignore"):
+        with quiet():
             return attempt(lambda: self.act(np, *[x.copy() for x in self.operands], *self.fixed))
 
     def wide(self) -> Any:
         """What NumPy gives for operands of twice the precision."""
         operands = [x.astype(WIDE.get(x.dtype.char, x.dtype)) for x in self.operands]
-        with np.errstate(all="ignore"):
+        with quiet():
             return self.act(np, *operands, *self.fixed)
 
 
@@ -146,7 +146,7 @@ def near(check: Check, expected: np.ndarray, found: np.ndarray) -> bool:
     if found.dtype.char in "dD":
         return bool(np.allclose(found, expected, rtol=1e-12, atol=1e-300, equal_nan=True))
     truth = np.asarray(check.wide())
-    with np.errstate(all="ignore"):
+    with quiet():
         allowed = 2 * abs(expected - truth) + np.finfo(found.dtype).eps * abs(truth)
         good = (abs(found - truth) <= allowed) | (found == expected)
     return bool(np.all(good | (np.isnan(found) & np.isnan(expected))))

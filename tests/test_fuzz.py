@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import taskarr
-from tests.layouts import on_ranks, uneven
+from tests.layouts import on_ranks, quiet, uneven
 
 EXAMPLES = int(os.environ.get("TASKARR_FUZZ", "300"))
 SEED = int(os.environ.get("TASKARR_FUZZ_SEED", "0"))
@@ -269,7 +269,7 @@ def close(found: np.ndarray, expected: np.ndarray, scale: float) -> bool:
 )
 def test_programs(first, rest, ranks, order):
     program = [*first, *rest]
-    with np.errstate(all="ignore"):
+    with quiet():
         expected, errors = play(np, program)
     expected = [np.asarray(x) for x in expected]
     found, raised = on_ranks(ranks, job, program, seed=order).value

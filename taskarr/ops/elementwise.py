@@ -105,8 +105,11 @@ def select(condition: Any, x: Any, y: Any, dtype: np.dtype | None = None) -> Exp
     if dtype is None:
         empty = [_empty(v) for v in (condition, x, y)]
         dtype = checked_dtype(np.where(*empty).dtype)
-    if isinstance(condition, Expr) and condition.dtype != np.bool_:
+    if isinstance(condition, Expr):
         condition = cast(condition, np.bool_)
+    else:
+        condition = np.asarray(condition, np.bool_)[()]
+    x, y = (np.full((), v, dtype)[()] if type(v) in SCALARS else v for v in (x, y))
     return combined(SELECT, [condition, x, y], dtype)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.region import Region, cut_to, intersect, merged, region_size
+from taskarr.geometry.region import Box, Region, cut_to, intersect, merged, region_size
 from taskarr.geometry.view import Affine
 
 PIECE = 4 << 20
@@ -31,7 +31,7 @@ class Source:
 
 def pieces(source: Source, space: Layout, owner: int, reader: int) -> tuple[Region, ...]:
     """Regions of the source that ``owner`` holds and ``reader`` needs, in order, cut to size."""
-    brick, box = source.layout.brick(owner), space.brick(reader)
+    brick, box = source.layout.brick(owner), _swept(space, reader)
     if brick is None or box is None:
         return ()
     needed = [intersect(view.image(box), brick) for view in source.views]
@@ -40,9 +40,15 @@ def pieces(source: Source, space: Layout, owner: int, reader: int) -> tuple[Regi
     return tuple(part for region in whole for part in cut_to(region, most))
 
 
+def _swept(space: Layout, rank: int) -> Box | None:
+    """Box that a rank's pass sweeps, or None when there is nothing in it."""
+    box = space.brick(rank)
+    return box if box is not None and all(lo < hi for lo, hi in box) else None
+
+
 def givers(source: Source, space: Layout, rank: int) -> Iterator[int]:
     """Other ranks that hold what this rank needs, each once, in rank order."""
-    box = space.brick(rank)
+    box = _swept(space, rank)
     if box is None or source.layout.replicated:
         return
     found: set[int] = set()
