@@ -10,7 +10,7 @@ from taskarr import fetch, printing, protocols
 from taskarr.expr import Cell, Expr, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.view import Affine, transpose
-from taskarr.ops import elementwise, masks, reductions, redistribute, write
+from taskarr.ops import elementwise, masks, redistribute, reductions, write
 from taskarr.ops.keys import is_basic, refuse, view_of_key
 
 

@@ -167,7 +167,7 @@ class Expr:
         self.args = args
         self.value: Any = None
         self.holders = 0
-        self.depth = 1 + max([x.depth for x in inputs], default=-1)
+        self.depth: int = 1 + max([x.depth for x in inputs], default=-1)
         self.line = user_line()
 
     @property

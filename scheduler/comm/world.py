@@ -108,7 +108,8 @@ class World(abc.ABC):
         """Begin to send a contiguous buffer of at most `PIECE` bytes to rank `dest`.
 
         The buffer must stay as it is until the request is complete. ``owned=True`` says that
-        nobody reads it afterwards, so that a test can overwrite it (``state["poison"]``).
+        nobody reads it afterwards, so that a test can overwrite it (``state["poison"]``,
+        under which buffers of planned messages are also frozen once they are received).
         """
 
     @abc.abstractmethod

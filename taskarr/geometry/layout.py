@@ -1,10 +1,10 @@
 """Layouts: a grid, and which rank owns which rectangle of neighbouring blocks."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from collections.abc import Iterator
 
 import numpy as np
 

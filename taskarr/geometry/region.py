@@ -104,15 +104,12 @@ def cut_to(region: Region, most: int) -> Iterator[Region]:
     >>> list(cut_to((range(0, 4), range(0, 3)), 6))
     [(range(0, 2), range(0, 3)), (range(2, 4), range(0, 3))]
     """
-    inner = region_size(region)
-    for axis, indices in enumerate(region):
-        inner //= max(1, len(indices))
-        if inner <= most:
-            rows = max(1, most // max(1, inner))
-            break
-    else:
+    if not region:
         yield region
         return
+    axis = next(k for k in range(len(region)) if region_size(region[k + 1 :]) <= most)
+    indices, inner = region[axis], region_size(region[axis + 1 :])
+    rows = max(1, most // max(1, inner))
     for lead in product(*region[:axis]):
         head = tuple(range(i, i + 1) for i in lead)
         for first in range(0, len(indices), rows):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taskarr.backend import Backend
+from taskarr.geometry.region import Box
 
 
 @dataclass(slots=True)
@@ -16,24 +17,31 @@ class Collector:
     buffer: Any
     filled: int = 0
 
-    def add(self, backend: Backend, values: Any, mask: Any) -> int:
+    def add(self, backend: Backend, values: Any, mask: Any, columns: Box) -> int:
         """Append the elements of a tile at which the mask over its leading axes is true.
+
+        Parameters
+        ----------
+        columns
+            Box of the tile on the other axes; a row that is longer than a tile comes in parts.
 
         Returns
         -------
         int
-            How many.
+            How many elements, or whole rows.
         """
-        xp = backend.xp
+        where = [slice(lo, hi) for lo, hi in columns]
         if mask.ndim > 1:
             kept = values[mask]
             count = len(kept)
-            self.buffer[self.filled : self.filled + count] = kept
+            self.buffer[(slice(self.filled, self.filled + count), *where)] = kept
         else:
-            at = xp.flatnonzero(mask)
+            at = backend.xp.flatnonzero(mask)
             count = len(at)
-            into = self.buffer[self.filled : self.filled + count]
+            into = self.buffer[(slice(self.filled, self.filled + count), *where)]
             values.take(at, axis=0, out=into, mode="clip")
+        if any(hi < n for (_, hi), n in zip(columns, self.buffer.shape[1:], strict=True)):
+            return 0
         self.filled += count
         return count
 

@@ -116,14 +116,15 @@ class _Stepper:
             for fold, at in folds:
                 fold.add(values[at], number)
             for k, (ndim, data, mask) in enumerate(self.filters):
-                kept[k] += self._collect(k, ndim, values[data], values[mask], box_shape(tile))
+                kept[k] += self._collect(k, ndim, values[data], values[mask], tile)
         return Found([fold.state() for fold, _ in folds], kept)
 
-    def _collect(self, k: int, ndim: int, data: Any, mask: Any, shape: tuple[int, ...]) -> int:
+    def _collect(self, k: int, ndim: int, data: Any, mask: Any, tile: Box) -> int:
+        shape = box_shape(tile)
         mask = self.xp.broadcast_to(mask.reshape(mask.shape[:ndim]), shape[:ndim])
         if data.shape != shape:
             data = self.xp.broadcast_to(data, shape)
-        return self.frame.collectors[k].add(self.frame.backend, data, mask)
+        return self.frame.collectors[k].add(self.frame.backend, data, mask, tile[ndim:])
 
     def tile(self, tile: Box) -> list[Any]:
         """Run the calls of one tile, and give all its values."""
@@ -166,7 +167,7 @@ class _Stepper:
 def _kept_spans(
     shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[tuple[Box, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Places of a block's result that its tiles fill: all, and for each tile its own and its shape."""
+    """Places of a block's result that its tiles fill, and for each tile its place and shape."""
     places: dict[Box, int] = {}
     at = []
     for tile in tiles(shape):

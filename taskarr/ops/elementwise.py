@@ -15,20 +15,18 @@ from taskarr.ops.operands import (
     replicated_host,
 )
 
-UFUNCS = tuple(  # noqa: SIM905 - a list of quoted names reads worse
-    """
-    add subtract multiply divide floor_divide remainder fmod power float_power
-    negative positive absolute fabs sign reciprocal square sqrt cbrt hypot
-    exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2
-    sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh
-    degrees radians deg2rad rad2deg floor ceil trunc rint
-    maximum minimum fmax fmin copysign nextafter spacing heaviside
-    equal not_equal less less_equal greater greater_equal
-    logical_and logical_or logical_xor logical_not
-    bitwise_and bitwise_or bitwise_xor invert left_shift right_shift gcd lcm
-    isfinite isinf isnan isnat signbit conjugate
-    """.split()
-)
+_NAMES = """
+add subtract multiply divide floor_divide remainder fmod power float_power negative
+positive absolute fabs sign reciprocal square sqrt cbrt hypot exp exp2 expm1 log log2
+log10 log1p logaddexp logaddexp2 sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh
+arcsinh arccosh arctanh degrees radians deg2rad rad2deg floor ceil trunc rint maximum
+minimum fmax fmin copysign nextafter spacing heaviside equal not_equal less less_equal
+greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and
+bitwise_or bitwise_xor invert left_shift right_shift gcd lcm isfinite isinf isnan isnat
+signbit conjugate
+"""
+
+UFUNCS = tuple(_NAMES.split())
 """Names of the ufuncs with one result that NumPy and taskarr share."""
 
 FUNCTIONS: dict[str, Function] = {name: ufunc(name) for name in UFUNCS}

@@ -63,7 +63,8 @@ def cases(draw: Any, shape: tuple[int, ...], folds: bool = True) -> Case:
         if draw(st.integers(0, 3)) == 0:
             outputs.append(np.broadcast_to(value.data, shape))
             if draw(st.booleans()):  # as the compiler does: read it again where it is stored
-                value.ref, value.view = assembler.output(value.ref, FLOAT), identity(shape)
+                ref = assembler.output(value.ref, FLOAT)
+                value = _Value(ref, identity(shape), values[-1])
             else:
                 assembler.output(value.ref, FLOAT)
         known.append(value)
