@@ -1,4 +1,4 @@
-"""``python -m benchmarks [case ...]``: start a job for each case and rank count, print the table."""
+"""``python -m benchmarks``: start a job for each case and number of ranks, print the table."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from taskarr.launch.threads import VARIABLES
 
 CHECKOUT = Path(__file__).parents[1]
 
+ROUNDS = 9
+
 LIMIT = 1800.0
 """Seconds after which a job is ended."""
 
@@ -37,9 +39,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("case", nargs="*", help="cases to run (default: all)")
     parser.add_argument("--ranks", type=_count, nargs="+", default=[1, 2], metavar="N")
-    parser.add_argument("--rounds", type=_count, default=9, help="after the cold one (default: 9)")
+    parser.add_argument(
+        "--rounds", type=_count, default=ROUNDS, help="after the cold one (default: 9)"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="times the elements (default: 1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all readings there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all readings to a file")
     parser.add_argument(
         "--peers",
         nargs="*",
@@ -75,7 +79,9 @@ def job(case: Case, ranks: int, options: argparse.Namespace, peers: Sequence[str
         worker = [sys.executable, "-m", "benchmarks.worker", case.name]
         values = [str(options.rounds), str(options.scale), str(file), *peers]
         command = [launcher, "-n", str(ranks), *worker, *values]
-        status = _finish(subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdin=-3))
+        status = _finish(
+            subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdin=subprocess.DEVNULL)
+        )
         return json.loads(file.read_text()) if status == 0 and file.exists() else None
 
 
@@ -127,6 +133,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{found['case']} on {found['ranks']}: {peer} is unable ({reason})")
     if options.scale != 1:
         print(f"Sizes are scaled by {options.scale:g}; the targets are meant for 1.")
+    if options.rounds < ROUNDS:
+        print(f"{options.rounds} rounds are too few to judge by: take at least {ROUNDS}.")
     for name in failed:
         print(f"{name}: the job failed, see above")
     if options.json:

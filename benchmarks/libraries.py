@@ -29,7 +29,8 @@ class Library:
     hold
         ``hold(xp, x)`` gives its array of the elements of a NumPy array, in memory.
     finish
-        ``finish(xp, results)`` computes the results of one run and keeps them as they lie.
+        ``finish(xp, results)`` computes the results of one run where that is still to be done,
+        and returns what holds their elements, as they lie.
     begin
         ``begin(ranks)`` prepares it to use as many cores as there are ranks.
     """
@@ -38,7 +39,7 @@ class Library:
     module: str
     everywhere: bool
     hold: Callable[[Any, np.ndarray], Any]
-    finish: Callable[[Any, tuple[Any, ...]], Any] = lambda xp, results: None
+    finish: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]] = lambda xp, results: results
     begin: Callable[[int], None] = lambda ranks: None
 
     @property
@@ -46,8 +47,10 @@ class Library:
         """Whether it can be imported here."""
         return importlib.util.find_spec(self.name) is not None
 
-    def prepared(self, case: Case, arrays: Arrays, ranks: int) -> Callable[[], Any] | None:
-        """Return what computes a case and keeps its result; None if it can't be expressed."""
+    def prepared(
+        self, case: Case, arrays: Arrays, ranks: int
+    ) -> Callable[[], tuple[Any, ...]] | None:
+        """Return what computes a case and gives its results; None if it can't be expressed."""
         run = case.run_of(self.name)
         if run is None:
             return None
@@ -55,21 +58,18 @@ class Library:
         xp = importlib.import_module(self.module)
         held = [self.hold(xp, x) for x in arrays]
 
-        def compute() -> Any:
+        def compute() -> tuple[Any, ...]:
             found = run(xp, *held)
-            self.finish(xp, found if isinstance(found, tuple) else (found,))
-            return found
+            return self.finish(xp, found if isinstance(found, tuple) else (found,))
 
         return compute
 
 
-def _finish_taskarr(xp: Any, results: tuple[Any, ...]) -> None:
-    """Keep one result distributed; several, which are small, come out of one run."""
-    pending = [x for x in results if isinstance(x, xp.Array)]
-    if len(pending) == 1:
-        pending[0].persist()
-    elif pending:
-        xp.compute(*pending)
+def _finish_taskarr(xp: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Keep a single result distributed; several, which are small, come out of one run."""
+    if len(results) > 1:
+        return xp.compute(*results)
+    return tuple(x.persist() if isinstance(x, xp.Array) else x for x in results)
 
 
 def _begin_dask(ranks: int) -> None:
@@ -82,15 +82,14 @@ def _hold_dask(xp: Any, x: np.ndarray) -> Any:
     return xp.from_array(x, chunks=("auto",) + (-1,) * (x.ndim - 1)).persist()
 
 
-def _finish_dask(xp: Any, results: tuple[Any, ...]) -> list[Any]:
-    import dask
+def _finish_dask(xp: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    import dask.base
 
-    return list(dask.persist(*(x for x in results if dask.is_dask_collection(x))))
+    return dask.base.persist(*results)
 
 
 def _begin_heat(ranks: int) -> None:
-    import torch
-
+    torch = importlib.import_module("torch")
     torch.set_num_threads(1)
 
 

@@ -46,12 +46,14 @@ class Ranks:
 
     def time_alone(self, call: Callable[[], Any] | None, repeat: int) -> float:
         """Seconds of a call on rank 0, while the others sleep."""
+        gc.collect()
         self.meet_asleep()
         reading = read_clock(call, repeat) if self.rank == 0 and call else 0.0
         return self._agreed(reading)
 
     def time_together(self, call: Callable[[], Any] | None, repeat: int) -> float:
         """Seconds from when all ranks begin a call until the last has ended it."""
+        gc.collect()
         self.meet_asleep()
         self.meet_sharply()
         return self._agreed(read_clock(call, repeat) if call else 0.0)
@@ -78,7 +80,6 @@ class Ranks:
 
 def read_clock(call: Callable[[], Any], repeat: int) -> float | Exception:
     """Seconds of one of `repeat` calls, or what it raised; its last result is freed afterwards."""
-    gc.collect()
     try:
         start = time.perf_counter()
         for _ in range(repeat):

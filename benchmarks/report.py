@@ -66,7 +66,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """"pass", "pass (copy limit)", "fail", or nothing without a target."""
+        """ "pass", "pass (copy limit)", "fail", or nothing without a target."""
         target = self.target
         if target is None:
             return ""
@@ -120,7 +120,7 @@ def time_text(seconds: float | None) -> str:
     if seconds is None:
         return ""
     scale, unit = next(
-        ((scale, unit) for scale, unit in ((1.0, "s"), (1e-3, "ms")) if seconds >= scale),
+        ((scale, unit) for scale, unit in ((1.0, "s"), (1e-3, "ms")) if seconds >= 0.9995 * scale),
         (1e-6, "us"),
     )
     return f"{seconds / scale:#.3g} {unit}".replace(". ", " ")

@@ -27,7 +27,7 @@ REQUIRED = ("numpy", "copy", "taskarr")
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One column of the table: a call that takes this rank's part, alone on rank 0 or everywhere."""
+    """One column of the table: a call, alone on rank 0 or on all ranks at once."""
 
     name: str
     call: Callable[[], Any] | None
@@ -41,8 +41,7 @@ class Contender:
 
 def copy_of(nbytes: int) -> Callable[[], None]:
     """Return a copy of so many bytes between two arrays whose pages are there."""
-    source, target = np.ones(nbytes // 8), np.zeros(nbytes // 8)
-    target.fill(0.0)
+    source, target = np.ones(nbytes // 8), np.ones(nbytes // 8)
     return lambda: np.copyto(target, source)
 
 

@@ -1,8 +1,8 @@
 """The pairwise transport of a shuffle stage: messages between pairs of ranks.
 
-In each round the receives are posted first; then pieces are packed and sent to the ranks
-``rank + 1, rank + 2, ...``, with a bounded number of bytes under way. Pieces that are contiguous
-at their source or target are not copied.
+The receives of a few rounds are posted ahead; pieces are packed and sent to the ranks ``rank + 1,
+rank + 2, ...``, with so few bytes under way that pack buffers are still in the cache when the
+other side reads them. Pieces that are contiguous at their source or target are not copied.
 
 Before the first round all ranks make their receive buffers and agree that they have them. An
 error after that is raised when all rounds are over; a piece that cannot be packed arrives as
@@ -12,6 +12,7 @@ messages without data and raises `PeerFailed` at its target.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +25,8 @@ from scheduler.pieces import In, Out, Rounds, go_on
 
 __all__ = ["pairwise"]
 
-_WINDOW = 64 << 20
+_WINDOW = 4 << 20
+_AHEAD = 3
 _ALIGNMENT = 64
 
 
@@ -33,18 +35,23 @@ def pairwise(world: World, sends: Rounds[Out], receives: Rounds[In], where: str)
     world.counters["pairwise"] += 1
     error: Exception | None = None
     places: list[list[np.ndarray | None]] = []
-    spare = np.empty(0, np.uint8)
+    spares: list[np.ndarray] = []
     try:
         places = [[piece.place() for piece in pieces] for pieces in receives]
-        spare = np.empty(_spare_bytes(receives, places), np.uint8)
+        room = _spare_bytes(receives, places)
+        spares = [np.empty(room, np.uint8) for _ in range(_AHEAD if room else 1)]
     except Exception as caught:
         error = caught
     go_on(world, error, where)
     exchange = _Exchange(world, where)
+    begun = 0
     for outgoing, incoming, targets in zip(sends, receives, places, strict=True):
-        exchange.post(incoming, targets, spare)
+        exchange.progress(begun - len(spares) + 1)
+        exchange.post(incoming, targets, spares[begun % len(spares)], begun)
         exchange.send(outgoing)
-        exchange.complete()
+        begun += 1
+    exchange.progress(begun)
+    exchange.complete_sends()
     if exchange.error is not None:
         raise exchange.error
 
@@ -68,6 +75,7 @@ class _Receiving:
     placed: bool
     requests: list[Request]
     start: float
+    round: int
 
 
 @dataclass(slots=True)
@@ -91,13 +99,17 @@ class _Exchange:
         self._where = where
         self._tag = world.tag_limit + world.stages % RESERVED_TAGS
         self._receiving: list[_Receiving] = []
-        self._queue: list[Out] = []
+        self._queue: deque[Out] = deque()
         self._sending: list[_Sending] = []
         self._under_way = 0
         self._free: list[np.ndarray] = []
 
     def post(
-        self, pieces: Sequence[In], places: Sequence[np.ndarray | None], spare: np.ndarray
+        self,
+        pieces: Sequence[In],
+        places: Sequence[np.ndarray | None],
+        spare: np.ndarray,
+        number: int,
     ) -> None:
         """Post the receives of a round; pieces without a place go to `spare`."""
         start = 0
@@ -111,18 +123,24 @@ class _Exchange:
                 for begin, end in _cuts(piece.nbytes)
             ]
             self._receiving.append(
-                _Receiving(piece, target, place is not None, requests, time.perf_counter())
+                _Receiving(piece, target, place is not None, requests, time.perf_counter(), number)
             )
 
     def send(self, pieces: Sequence[Out]) -> None:
         """Queue the pieces of a round for sending, the next ranks first."""
         rank, size = self._world.rank, self._world.size
-        self._queue = sorted(pieces, key=lambda piece: (rank - piece.peer) % size)
+        self._queue.extend(sorted(pieces, key=lambda piece: (piece.peer - rank) % size))
 
-    def complete(self) -> None:
-        """Return when all that is posted and queued is done."""
-        while self._receiving or self._queue or self._sending:
+    def progress(self, rounds: int) -> None:
+        """Return when the receives of the first `rounds` rounds are done."""
+        while any(receiving.round < rounds for receiving in self._receiving):
             if not (self._advance_sends() | self._advance_receives()):
+                self._world.idle(self._where)
+
+    def complete_sends(self) -> None:
+        """Return when all that is queued has been sent."""
+        while self._queue or self._sending:
+            if not self._advance_sends():
                 self._world.idle(self._where)
 
     def _advance_sends(self) -> bool:
@@ -135,10 +153,10 @@ class _Exchange:
                 self._free.append(sending.buffer)
             self._tell("send", sending.piece.peer, sending.piece.nbytes, sending.start)
         room = self._queue and (
-            not self._sending or self._under_way + self._queue[-1].nbytes <= _WINDOW
+            not self._sending or self._under_way + self._queue[0].nbytes <= _WINDOW
         )
         if room:
-            self._send_piece(self._queue.pop())
+            self._send_piece(self._queue.popleft())
         return bool(done or room)
 
     def _send_piece(self, piece: Out) -> None:

@@ -58,7 +58,7 @@ class In:
 
 P = TypeVar("P", Out, In)
 Rounds = Sequence[Sequence[P]]
-"""The pieces of each round, at most one for each peer."""
+"""The pieces of each round; those of one peer in their order."""
 
 
 def largest_round(rounds: Rounds[Out] | Rounds[In]) -> int:

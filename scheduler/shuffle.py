@@ -5,7 +5,7 @@ ranks are well, how many rounds there are and how much moves, from which all cho
 transport:
 
 alltoallv
-    pack a round into one buffer, ``Alltoallv``, unpack; the buffers are reused, and a polled
+    pack some rounds into one buffer, ``Alltoallv``, unpack; the buffers are reused, and a polled
     round before each call shows that all ranks are there and well;
 pairwise
     see `scheduler.pairwise`.
@@ -30,6 +30,7 @@ __all__ = ["TRANSPORTS", "In", "Out", "alltoallv_counts", "choose_transport", "s
 TRANSPORTS = ("alltoallv", "pairwise")
 _PAIRWISE_BYTES = 4 << 20
 _ALLTOALLV_BYTES = 1 << 30
+_JOINED_BYTES = 16 << 20
 
 
 def shuffle(
@@ -61,10 +62,13 @@ def shuffle(
     world.stages += 1
     sends = _by_round(outgoing)
     receives = _by_round(incoming)
-    chosen, rounds = _agree(world, sends, receives, failed, where, transport)
-    move = pairwise if chosen == "pairwise" else _alltoallv
-    if rounds:
-        move(world, _padded(sends, rounds), _padded(receives, rounds), where)
+    chosen, rounds, largest = _agree(world, sends, receives, failed, where, transport)
+    sends, receives = _padded(sends, rounds), _padded(receives, rounds)
+    if chosen == "pairwise" and rounds:
+        pairwise(world, sends, receives, where)
+    elif rounds:
+        together = max(1, _JOINED_BYTES // max(1, largest))
+        _alltoallv(world, _joined(sends, together), _joined(receives, together), where)
     nbytes = sum(piece.nbytes for piece in outgoing)
     for observer in world.observers:
         observer.stage(world.rank, where, start, time.perf_counter(), nbytes, chosen)
@@ -115,6 +119,14 @@ def _padded(rounds: list[list[P]], count: int) -> list[list[P]]:
     return rounds + [[] for _ in range(count - len(rounds))]
 
 
+def _joined(rounds: list[list[P]], together: int) -> list[list[P]]:
+    """Return rounds that are as many of the given ones as go together."""
+    return [
+        [piece for pieces in rounds[first : first + together] for piece in pieces]
+        for first in range(0, len(rounds), together)
+    ]
+
+
 def _agree(
     world: World,
     sends: Rounds[Out],
@@ -122,8 +134,8 @@ def _agree(
     failed: bool,
     where: str,
     transport: str | None,
-) -> tuple[str, int]:
-    """Return the transport and the number of rounds, or raise if a rank failed."""
+) -> tuple[str, int, int]:
+    """Return the transport, the number and the most bytes of rounds, or raise if a rank failed."""
     pairs: Counter[int] = Counter()
     for piece in (piece for pieces in sends for piece in pieces):
         pairs[piece.peer] += piece.nbytes
@@ -138,7 +150,7 @@ def _agree(
         raise PeerFailed(f"a rank failed before {where}")
     wish = transport or world.state.get("shuffle", "auto")
     chosen = choose_transport(wish, world.nodes_shared, int(agreed[2]), int(agreed[3]))
-    return chosen, int(agreed[1])
+    return chosen, int(agreed[1]), int(agreed[3])
 
 
 def _alltoallv(world: World, sends: Rounds[Out], receives: Rounds[In], where: str) -> None:
@@ -170,12 +182,12 @@ def _attempt(function: Callable[..., None], *args: Any) -> Exception | None:
 def _counts(world: World, pieces: Iterable[Out] | Iterable[In]) -> list[int]:
     counts = [0] * world.size
     for piece in pieces:
-        counts[piece.peer] = piece.nbytes
+        counts[piece.peer] += piece.nbytes
     return counts
 
 
 def _slices(buffer: np.ndarray, pieces: Iterable[P]) -> Iterator[tuple[P, np.ndarray]]:
-    """Yield the pieces in rank order, each with its part of the buffer of a round."""
+    """Yield the pieces in rank order, a peer's in theirs, each with its part of the buffer."""
     start = 0
     for piece in sorted(pieces, key=lambda piece: piece.peer):
         yield piece, buffer[start : start + piece.nbytes]

@@ -77,22 +77,26 @@ def asarray(
             return found
         return found.redistribute(split, chunks, mesh)
     world = creation.world_of(comm)
-    return Array._of(creation.asarray(x, dtype, split=split, chunks=chunks, mesh=mesh, world=world))
+    return Array._of(
+        creation.asarray(x, dtype, split=split, chunks=chunks, mesh=mesh, world=world), fixed=False
+    )
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Array:
     """Array filled with one value; layout arguments as `asarray`."""
-    return Array._of(creation.full(shape, fill_value, dtype, **_placed(layout)))
+    return Array._of(creation.full(shape, fill_value, dtype, **_placed(layout)), fixed=False)
 
 
 def zeros(shape: Any, dtype: Any = float, **layout: Any) -> Array:
     """Array of zeros; layout arguments as `asarray`."""
-    return Array._of(creation.full(shape, np.zeros((), dtype)[()], dtype, **_placed(layout)))
+    return Array._of(
+        creation.full(shape, np.zeros((), dtype)[()], dtype, **_placed(layout)), fixed=False
+    )
 
 
 def ones(shape: Any, dtype: Any = float, **layout: Any) -> Array:
     """Array of ones; layout arguments as `asarray`."""
-    return Array._of(creation.full(shape, 1, dtype, **_placed(layout)))
+    return Array._of(creation.full(shape, 1, dtype, **_placed(layout)), fixed=False)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Array:
@@ -104,7 +108,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Arra
     node = a._expr
     found = creation.full(shape, fill_value, kind, split=None, world=node.world)
     found.layout = node.layout
-    return Array._of(found)
+    return Array._of(found, fixed=False)
 
 
 def zeros_like(a: Any, dtype: Any = None, **layout: Any) -> Array:
@@ -146,7 +150,9 @@ def load(
         When it is no ``.npy`` file, is cut short, or holds Python objects.
     """
     world = creation.world_of(comm)
-    return Array._of(store.load(file, split=split, chunks=chunks, mesh=mesh, world=world))
+    return Array._of(
+        store.load(file, split=split, chunks=chunks, mesh=mesh, world=world), fixed=False
+    )
 
 
 def save(file: Any, arr: Any) -> None:
@@ -182,7 +188,7 @@ def where(condition: Any, x: Any, y: Any) -> Array:
     operands = [node_of(v) for v in (condition, x, y)]
     if not any(isinstance(v, Array) for v in (condition, x, y)):
         operands[0] = asarray(condition)._expr
-    return Array._of(elementwise.select(*operands))
+    return Array._of(elementwise.select(*operands), fixed=False)
 
 
 def _ufunc(name: str) -> Callable[..., Array]:

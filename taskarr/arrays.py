@@ -11,7 +11,7 @@ from taskarr.expr import Cell, Expr, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.view import Affine, transpose
 from taskarr.ops import elementwise, masks, redistribute, reductions, write
-from taskarr.ops.keys import is_basic, refuse, view_of_key
+from taskarr.ops.keys import as_tuple, is_basic, refuse, view_of_key
 
 
 def node_of(x: Any) -> Any:
@@ -42,8 +42,8 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         return Array._of(elementwise.apply(name, [node_of(other), self._expr]))
 
     def in_place(self: "Array", other: Any) -> Any:
-        if not _known(other):
-            return NotImplemented
+        if self._fixed or not _known(other):
+            return plain(self, other)
         found = elementwise.apply_into(name, self._expr, [self._expr, node_of(other)])
         return self._become(found)
 
@@ -99,9 +99,9 @@ class Array:
         self._fixed = fixed
 
     @classmethod
-    def _of(cls, expr: Expr) -> "Array":
-        """Array of its own cell; of zero dimensions it is a value that never changes."""
-        array = cls(Cell(expr), None, not expr.shape)
+    def _of(cls, expr: Expr, fixed: bool = True) -> "Array":
+        """Array of its own cell; of zero dimensions it never changes, as NumPy's scalars, if fixed."""
+        array = cls(Cell(expr), None, fixed and not expr.shape)
         fetch.bound_pending(expr)
         return array
 
@@ -111,9 +111,7 @@ class Array:
         return expr if self._view is None else view_of(expr, self._view)
 
     def _become(self, expr: Expr) -> "Array":
-        """Write through the view, or, for a fixed value, give a new one."""
-        if self._fixed:
-            return Array._of(expr)
+        """Write through the view."""
         whole = expr if self._view is None else write.put(self._cell.expr, self._view, expr)
         self._show(whole)
         return self
@@ -271,13 +269,14 @@ class Array:
 
     def redistribute(self, split: Any = "auto", chunks: Any = None, mesh: Any = None) -> "Array":
         """The same elements in another layout; see `taskarr.asarray` for the arguments."""
-        return Array._of(redistribute.redistribute(self._expr, split, chunks, mesh))
+        return Array._of(redistribute.redistribute(self._expr, split, chunks, mesh), self._fixed)
 
     # ------------------------------------------------------------------ views, keys
 
     def __getitem__(self, key: Any) -> "Array":
         if is_basic(key):
-            return self._viewed(view_of_key(self.shape, key), isinstance(key, tuple | slice))
+            dots = any(entry is Ellipsis for entry in as_tuple(key))
+            return self._viewed(view_of_key(self.shape, key), dots)
         mask = masks.as_mask(_with_nodes(key), self._expr)
         if mask is None:
             refuse(key)
@@ -300,13 +299,11 @@ class Array:
         self._become(masks.written(self._expr, mask, value))
 
     def _viewed(self, view: Affine, array: bool = True) -> "Array":
-        if not view.shape and not (array and self._view_keeps(view)):
-            return Array._of(view_of(self._expr, view))
+        """View of this array; of zero dimensions a fixed value unless it is to be an array."""
+        if self._fixed or not (view.shape or array):
+            return Array._of(view_of(self._expr, view), fixed=not array)
         whole = view if self._view is None else view.after(self._view)
         return Array(self._cell, None if whole.is_identity else whole)
-
-    def _view_keeps(self, view: Affine) -> bool:
-        return not view.base
 
     @property
     def T(self) -> "Array":  # noqa: N802 - NumPy's name
@@ -315,7 +312,7 @@ class Array:
 
     def transpose(self, *axes: Any) -> "Array":
         """View with the axes in another order, as `numpy.ndarray.transpose`."""
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order = axes[0] if len(axes) == 1 and not hasattr(axes[0], "__index__") else axes
         if not order:
             order = tuple(range(self.ndim))[::-1]
         if len(order) != self.ndim:
@@ -328,13 +325,15 @@ class Array:
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> "Array":
         """Elements as another dtype; as `numpy.ndarray.astype`."""
         found = elementwise.cast(self._expr, dtype, casting)
-        if found is self._expr and copy:
+        if found.dtype == self.dtype and not copy:
+            return self
+        if found.dtype == self.dtype:
             found = elementwise.copied(found)
-        return Array._of(found)
+        return Array._of(found, self._fixed)
 
     def copy(self) -> "Array":
         """Array of its own with the same elements."""
-        return Array._of(elementwise.copied(self._expr))
+        return Array._of(elementwise.copied(self._expr), self._fixed)
 
     __add__, __radd__, __iadd__ = _binary("add")
     __sub__, __rsub__, __isub__ = _binary("subtract")

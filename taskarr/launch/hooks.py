@@ -12,7 +12,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from taskarr.launch import ending, environment
+from taskarr.launch import ending, environment, report
 
 if TYPE_CHECKING:
     from scheduler.comm.world import World
@@ -28,13 +28,23 @@ def install() -> None:
 
 
 def before_closing() -> None:
-    """Take leave before the default world is closed; call it when that has been made.
+    """Take leave before the default world closes; call it once that has been made.
 
     A world closes by an ``atexit`` function of its own, and the last one registered runs first.
+
+    Raises
+    ------
+    SystemExit
+        With status 2, if the launcher does not belong to the MPI library.
     """
-    if sys.excepthook == _hooks.uncaught:
-        atexit.unregister(_hooks.end)
-        atexit.register(_hooks.end)
+    if sys.excepthook != _hooks.uncaught:
+        return
+    if trouble := environment.check_world(_world().size):
+        if environment.told_rank() == 0:
+            report.say(0, f"{trouble}\n")
+        sys.exit(2)
+    atexit.unregister(_hooks.end)
+    atexit.register(_hooks.end)
 
 
 class _Hooks:

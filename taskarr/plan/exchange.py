@@ -16,8 +16,11 @@ from taskarr.geometry.layout import Layout
 from taskarr.geometry.region import Box, Region, cut_to, intersect, merged, region_size
 from taskarr.geometry.view import Affine
 
-PIECE = 4 << 20
-"""Bytes of the largest piece: small enough to be packed while the one before is under way."""
+PIECE = 1 << 20
+"""Bytes of the largest piece: small enough to be in the cache when the other side reads it."""
+
+ROUND = 64 << 20
+"""Bytes that all pieces of a rank in one round of an all-to-all may have together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def pieces(source: Source, space: Layout, owner: int, reader: int) -> tuple[Regi
         return ()
     needed = [intersect(view.image(box), brick) for view in source.views]
     whole = merged([r for r in needed if r is not None])
-    most = max(1, PIECE // source.itemsize)
+    most = max(1, min(PIECE, ROUND // space.size) // source.itemsize)
     return tuple(part for region in whole for part in cut_to(region, most))
 
 

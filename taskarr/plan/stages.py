@@ -65,7 +65,7 @@ class DenseExchange:
 
         def fill(buffer: Any) -> Any:
             if buffer is None:
-                return np.ascontiguousarray(part).reshape(-1).view("u1")
+                return part.reshape(-1).view("u1") if part.flags.c_contiguous else None
             np.copyto(buffer.view(self.dtype).reshape(part.shape), part)
             return buffer
 

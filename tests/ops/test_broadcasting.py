@@ -99,6 +99,7 @@ def test_host_operands_are_copied_when_given():
 
 def test_a_small_operand_broadcast_to_a_large_result():
     """Neither operand is cut, the result is."""
+
     def job(world):
         wide = taskarr.asarray(np.arange(64.0), split=None)[:, None] + np.arange(64.0)
         return wide.sum(axis=0).numpy(), len(wide.chunks[0])
@@ -126,6 +127,7 @@ def test_result_inherits_the_layout_of_the_largest_operand():
 
 def test_neighbours_exchange_their_edges_only():
     """``u[1:] + u[:-1]`` moves one row of 64 bytes from each owner to the one before it."""
+
     def job(world):
         u = taskarr.asarray(np.arange(96.0).reshape(12, 8), split=0, chunks=(1, 8)).persist()
         before = world.counters.copy()

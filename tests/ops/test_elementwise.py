@@ -74,14 +74,32 @@ def test_operators(name):
     checks = []
     for dtype in ("?", "B", "i", "f", "d", "D"):
         x, y = data(dtype), data(dtype, seed=1)
-        checks.append(Check(f"{dtype} {name} same", lambda xp, a, b: act(a, b), (x, y), name != "pow"))
+        checks.append(
+            Check(f"{dtype} {name} same", lambda xp, a, b: act(a, b), (x, y), name != "pow")
+        )
         for scalar in (2, 2.5, True, 300, -1, 1j, np.float32(2), np.int8(3)):
             checks += [
-                Check(f"{dtype} {name} {scalar!r}", lambda xp, a, s: act(a, s), (x,), name != "pow", (scalar,)),
-                Check(f"{scalar!r} {name} {dtype}", lambda xp, a, s: act(s, a), (x,), name != "pow", (scalar,)),
+                Check(
+                    f"{dtype} {name} {scalar!r}",
+                    lambda xp, a, s: act(a, s),
+                    (x,),
+                    name != "pow",
+                    (scalar,),
+                ),
+                Check(
+                    f"{scalar!r} {name} {dtype}",
+                    lambda xp, a, s: act(s, a),
+                    (x,),
+                    name != "pow",
+                    (scalar,),
+                ),
             ]
-        checks.append(Check(f"{dtype} {name} host", lambda xp, a, s: act(a, s), (x,), name != "pow", (y,)))
-        checks.append(Check(f"host {name} {dtype}", lambda xp, a, s: act(s, a), (x,), name != "pow", (y,)))
+        checks.append(
+            Check(f"{dtype} {name} host", lambda xp, a, s: act(a, s), (x,), name != "pow", (y,))
+        )
+        checks.append(
+            Check(f"host {name} {dtype}", lambda xp, a, s: act(s, a), (x,), name != "pow", (y,))
+        )
     verify(checks, ranks=(1, 3), placings=LAYOUTS[1:3])
 
 
@@ -101,7 +119,9 @@ def test_operators_in_place(name):
             operands = data(left), data(right, seed=1)
             checks.append(Check(f"{left} {name}= {right}", into, operands, exact=name != "pow"))
         for scalar in (2, 2.5, 300, True):
-            checks.append(Check(f"{left} {name}= {scalar}", into, (data(left),), name != "pow", (scalar,)))
+            checks.append(
+                Check(f"{left} {name}= {scalar}", into, (data(left),), name != "pow", (scalar,))
+            )
     verify(checks, ranks=(1, 3), placings=LAYOUTS[1:3])
 
 
@@ -133,13 +153,20 @@ def test_casts():
             checks.append(Check(f"{source} to {target}", lambda xp, a, t=target: a.astype(t), (x,)))
         for rule in ("no", "equiv", "safe", "same_kind"):
             checks.append(
-                Check(f"{source} to int16, {rule}", lambda xp, a, r=rule: a.astype("i2", casting=r), (x,))
+                Check(
+                    f"{source} to int16, {rule}",
+                    lambda xp, a, r=rule: a.astype("i2", casting=r),
+                    (x,),
+                )
             )
     verify(checks, ranks=(1, 3))
 
 
 def test_cast_of_complex_numbers_warns_as_numpy_does():
-    for act in (lambda: np.ones(3, "D").astype("d"), lambda: taskarr.ones(3, "D").astype("d").numpy()):
+    for act in (
+        lambda: np.ones(3, "D").astype("d"),
+        lambda: taskarr.ones(3, "D").astype("d").numpy(),
+    ):
         with pytest.warns(np.exceptions.ComplexWarning):
             act()
 
@@ -215,8 +242,10 @@ def test_structures_are_copied_and_cut():
 
 def test_long_expression_in_one_pass():
     a, b = data("d"), data("d", seed=1)
+
     def act(xp, a, b):
         return xp.sqrt(abs(a * a - b / 3)) + (a - b) ** 2 * xp.where(a > b, a, 1.5) - a[0]
+
     verify([Check("expression", act, (a, b))], placings=LAYOUTS[:5])
 
 
@@ -252,7 +281,9 @@ WRONG = {
 
 
 def test_wrong_calls_raise_as_in_numpy():
-    verify([Check(label, act, (data("d"),)) for label, act in WRONG.items()], ranks=(1, 3), flow=False)
+    verify(
+        [Check(label, act, (data("d"),)) for label, act in WRONG.items()], ranks=(1, 3), flow=False
+    )
 
 
 def test_object_dtypes_are_refused():
