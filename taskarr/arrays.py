@@ -100,7 +100,7 @@ class Array:
 
     @classmethod
     def _of(cls, expr: Expr, fixed: bool = True) -> "Array":
-        """Array of its own cell; of zero dimensions it never changes, as NumPy's scalars, if fixed."""
+        """Array of its own cell; a fixed one of zero dimensions never changes."""
         array = cls(Cell(expr), None, fixed and not expr.shape)
         fetch.bound_pending(expr)
         return array

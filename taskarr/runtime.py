@@ -57,9 +57,17 @@ class Runtime:
         )
 
 
+def this_world() -> World:
+    """World that this thread computes in; never communicates once that is made."""
+    world = scheduler.current()
+    if is_default(world):
+        hooks.before_closing()
+    return world
+
+
 def runtime(world: World | None = None) -> Runtime:
     """Runtime of a world, made at its first use; collective then."""
-    world = scheduler.current() if world is None else world
+    world = this_world() if world is None else world
     found = world.state.get("taskarr")
     if found is None:
         settings = shared_settings(world)
@@ -67,8 +75,6 @@ def runtime(world: World | None = None) -> Runtime:
         found = world.state["taskarr"] = Runtime(world, settings, backend, PlanCache())
         found.apply(settings)
         logging.getLogger("taskarr").setLevel(settings.log.upper())
-        if is_default(world):
-            hooks.before_closing()
     return found
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 import taskarr
 from scheduler import run_virtual
+from taskarr.backend import Backend, Pool
+from taskarr.runtime import runtime
 
 RANKS = (1, 2, 3, 5, 7)
 """Numbers of virtual ranks."""
@@ -68,15 +70,18 @@ CUT = LAYOUTS[1:5]
 """Those in which an array of the usual shape has several owners."""
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two results have the same types, shapes and bits."""
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, np.ndarray):
-        return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-    return type(a) is type(b) and a == b
+def difference(a: Any, b: Any, path: str = "") -> str:
+    """Where two results differ in type, shape or bits; empty when nowhere."""
+    if type(a) is type(b) and isinstance(a, dict) and a.keys() == b.keys():
+        return next(filter(None, (difference(a[k], b[k], f"{path}[{k!r}]") for k in a)), "")
+    if type(a) is type(b) and isinstance(a, list | tuple) and len(a) == len(b):
+        pairs = enumerate(zip(a, b, strict=True))
+        return next(filter(None, (difference(x, y, f"{path}[{k}]") for k, (x, y) in pairs)), "")
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        alike = (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+    else:
+        alike = type(a) is type(b) and a == b
+    return "" if alike else f"{path}: {a!r} is not {b!r}"
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,15 @@ class Ran:
         return self.total(*MESSAGES) > 0
 
 
+class Poisoned(Pool):
+    """Memory in which what was never written is seen."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        found = super().empty(shape, dtype)
+        found.reshape(-1).view(np.uint8).fill(0xA5)
+        return found
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Let numbers that are not finite, and lost imaginary parts, pass without a warning."""
@@ -115,11 +129,13 @@ def on_ranks(
 ) -> Ran:
     """Run ``job(world, *args)`` on virtual ranks with tiny blocks; all must give the same.
 
-    Buffers are poisoned once sent, so that no rank can live on another one's memory.
+    Buffers are poisoned once sent, so that no rank can live on another one's memory, and bricks
+    before they are written.
     """
 
     def prepared(world: Any) -> Any:
         world.state["poison"] = True
+        runtime(world).backend = Backend(np, Poisoned(0))
         with taskarr.settings(**{**TINY, **settings}):
             return job(world, *args), world.counters
 
@@ -127,5 +143,6 @@ def on_ranks(
         values, counters = zip(*run_virtual(n, prepared, seed=seed), strict=True)
     if alike:
         for rank, value in enumerate(values):
-            assert same(value, values[0]), f"rank {rank} of {n}: {value!r} is not {values[0]!r}"
+            fault = difference(value, values[0])
+            assert not fault, f"rank {rank} of {n} differs from rank 0: {fault}"
     return Ran(list(values), list(counters))

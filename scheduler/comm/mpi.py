@@ -35,6 +35,11 @@ _LEAST_TAG_BOUND = 32767
 _PROBES = 4  # the first ones may only let MPI see what has come
 
 
+def abort(status: int) -> None:
+    """End all ranks of the job at once."""
+    MPI.COMM_WORLD.Abort(status)
+
+
 def world_of_all() -> MPIWorld:
     """Return a world of all ranks of the program, closed when the program ends."""
     world = MPIWorld(MPI.COMM_WORLD)

@@ -135,7 +135,7 @@ class Assembler:
         target = ("out", len(self.outputs))
         self.outputs.append(dtype)
         last = self.calls[-1] if self.calls else None
-        if last and last.target == value and all(self.temps[value[1]][1]):
+        if last and value[0] == "temp" and last.target == value and all(self.temps[value[1]][1]):
             self.calls[-1] = Call(last.function, last.args, target)
             self.in_output[value] = target
         else:

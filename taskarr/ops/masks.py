@@ -1,5 +1,6 @@
 """Boolean masks: reading the selected elements or rows, writing a value where one is true."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from taskarr.geometry.layout import Layout, single
 from taskarr.geometry.owners import WORST_BALANCE, balance, dealt
 from taskarr.ops.elementwise import select
 from taskarr.ops.operands import layout_for, replicated_host
+from taskarr.ops.write import converted, element
 from taskarr.optimize import leading
 from taskarr.runtime import runtime
 
@@ -84,7 +86,21 @@ def _balanced(node: Expr) -> Expr:
 
 
 def written(x: Expr, mask: Expr, value: Any) -> Expr:
-    """The array with a scalar where the mask is true."""
+    """The array with a value where the mask is true, the same in every selected element or row.
+
+    Raises
+    ------
+    NotImplementedError
+        For a value of as many elements or rows as are selected, which comes later.
+    """
     wide = view_of(mask, leading(mask.shape, x.shape))
-    typed = np.full((), value, x.dtype)[()]
-    return select(wide, typed, x, x.dtype)
+    shape = value.shape if isinstance(value, Expr) else np.shape(value)
+    if not shape and not isinstance(value, Expr):
+        return select(wide, element(value, x.dtype), x, x.dtype)
+    rest = x.shape[len(mask.shape) :]
+    if len(shape) > len(rest) and math.prod(shape[: len(shape) - len(rest)]) != 1:
+        raise NotImplementedError(
+            f"writing values of shape {shape} by a mask: this version writes one element or row "
+            "everywhere; use a[...] = taskarr.where(mask, values, a) with values of a's shape"
+        )
+    return select(wide, converted(value, x, rest), x, x.dtype)

@@ -14,7 +14,7 @@ from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import on_root, replicated
 from taskarr.geometry.view import NEW, Affine
 from taskarr.kernel.reduction import FieldSpec, Reduction, Row, State
-from taskarr.ops.operands import checked_dtype, from_host, layout_for
+from taskarr.ops.operands import checked_dtype, from_host, layout_for, settled
 from taskarr.runtime import runtime
 
 WIDER = {"e": "d", "f": "d", "F": "D"}
@@ -46,7 +46,8 @@ def _accumulate(
 ) -> State:
     wide = fields[0].dtype
     loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
-    found = getattr(xp, name).reduce(x, axis=axes, dtype=loop, keepdims=True)
+    other = None if loop == x.dtype else loop  # a ufunc takes no dtype with a time unit
+    found = getattr(xp, name).reduce(x, axis=axes, dtype=other, keepdims=True)
     return (xp.asarray(found).astype(wide, copy=False),)
 
 
@@ -132,7 +133,7 @@ def _around(
 ) -> tuple[Any, Any, Any]:
     """Mean, squares around the mean and around the center, of a segment."""
     count = math.prod(x.shape[a] for a in axes)
-    apart = xp.subtract(x, center, dtype=loop)
+    apart = xp.asarray(xp.subtract(x, center, dtype=loop))
     total = xp.asarray(xp.add.reduce(apart, axis=axes, keepdims=True)).astype(wide, copy=False)
     if apart.dtype.kind == "c":
         apart = apart.real**2 + apart.imag**2
@@ -219,6 +220,7 @@ def reduce(
     TypeError
         For a dtype that NumPy does not reduce so.
     """
+    _check_options(name, dtype, ddof)
     options = {"dtype": dtype} if name in TAKES_DTYPE else {}
     if name in TAKES_DDOF:
         options["ddof"] = ddof
@@ -236,11 +238,22 @@ def reduce(
     return _placed(x, reduction, keepdims)
 
 
+def _check_options(name: str, dtype: Any, ddof: Any) -> None:
+    if dtype is not None and name not in TAKES_DTYPE:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'dtype'")
+    if name not in TAKES_DDOF and ddof != 0:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'ddof'")
+    if dtype is not None and name in TAKES_DDOF and np.dtype(dtype).kind not in "fc":
+        raise NotImplementedError(
+            f"{name}(dtype={dtype!r}): take it in floating point, then astype({dtype!r})"
+        )
+
+
 def _result_dtype(name: str, x: Expr, oracle: Any) -> np.dtype:
     with np.errstate(all="ignore"):
         sample = np.zeros((2,) * len(x.shape), x.dtype)
         found = checked_dtype(np.asarray(oracle(sample)).dtype)
-    if x.dtype.kind in "mM" and name not in ("min", "max", "sum", "any", "all"):
+    if x.dtype.kind in "mM" and name not in ("min", "max", "sum", "mean", "any", "all"):
         raise NotImplementedError(
             f"{name}() of {x.dtype}: view the integers with astype('i8') and reduce those"
         )
@@ -270,16 +283,19 @@ def _placed(x: Expr, reduction: Reduction, keepdims: bool) -> Expr:
 def _layouts(
     x: Expr, kept: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype
 ) -> tuple[Layout, Layout]:
-    """Layout in which the trees end, and the one that the result gets."""
+    """Layout in which the trees end, and the one that the result gets.
+
+    Its grid depends on which axes are cut into blocks, not on how many owners these have.
+    """
     world = x.world
     grid = tuple(x.layout.axes[a].bounds for a in kept)
     if x.layout.replicated:
         whole = replicated(grid, world.size)
         return whole, whole
-    if any(x.layout.axes[a].owners > 1 for a in kept):
+    if any(x.layout.axes[a].stride and len(x.layout.axes[a].bounds) > 2 for a in kept):
         start = (0,) * len(x.shape)
         mine = x.layout.viewed(Affine(shape, kept, start, (1,) * len(kept), x.shape))
-        return mine, mine
+        return mine, settled(mine, dtype.itemsize, world)
     nbytes = math.prod(shape) * dtype.itemsize
     if not shape or nbytes <= block_bytes(nbytes, runtime(world).settings.block):
         whole = replicated(grid, world.size)

@@ -14,11 +14,15 @@ import numpy as np
 from scheduler import World
 from taskarr.evaluate import agree, run
 from taskarr.expr import Expr, Generate, moved_to, user_line, view_of
+from taskarr.geometry.grid import even_bounds
+from taskarr.geometry.owners import balance, dealt
 from taskarr.geometry.region import Region, region_shape, region_size
 from taskarr.geometry.view import transpose
 from taskarr.ops.operands import checked_dtype, layout_for
 
 FILE = Generate("file")
+UNEVEN = 1.1
+"""Balance above which rows are dealt out evenly before they are written."""
 
 
 class NpyFile:
@@ -174,7 +178,7 @@ def save(path: Any, x: Expr) -> None:
     name = name if name.endswith(".npy") else name + ".npy"
     world = x.world
     checked_dtype(x.dtype)
-    rows = x if _in_rows(x) else moved_to(x, layout_for(world, x.shape, x.dtype, split=0))
+    rows = _for_writing(x)
     run([rows], "save")
     agree(world, f"save {user_line()}")
     made: tuple[str, int] | None = None
@@ -189,8 +193,13 @@ def save(path: Any, x: Expr) -> None:
         raise
 
 
-def _in_rows(x: Expr) -> bool:
-    return x.layout.replicated or all(axis.owners == 1 for axis in x.layout.axes[1:])
+def _for_writing(x: Expr) -> Expr:
+    """The array in a layout in which each rank writes one run of bytes, all about as many."""
+    in_rows = all(axis.owners == 1 for axis in x.layout.axes[1:])
+    if x.layout.replicated or (in_rows and balance(x.layout) < UNEVEN):
+        return x
+    bounds = (even_bounds(x.shape[0], x.world.size), *(even_bounds(n, 1) for n in x.shape[1:]))
+    return moved_to(x, dealt(bounds, (0,), None, x.world.size))
 
 
 def _create(name: str, shape: tuple[int, ...], dtype: np.dtype) -> tuple[str, int]:

@@ -18,8 +18,24 @@ from taskarr.ops.operands import replicated_host
 OWN = Own("own")
 
 
-def converted(value: Any, target: Expr) -> Expr:
-    """Value cast to the target's dtype and broadcast to its shape, as NumPy assigns.
+def element(value: Any, dtype: np.dtype) -> Any:
+    """Value as an element of a dtype, converted and refused as NumPy does in an assignment."""
+    found = np.empty(1, dtype)
+    found[0] = value
+    return found[0]
+
+
+def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) -> Expr:
+    """Value cast to the target's dtype and broadcast as NumPy assigns.
+
+    Parameters
+    ----------
+    value
+        What is written.
+    target
+        Node that is written to.
+    shape
+        Shape that the value gets; the target's for None.
 
     Raises
     ------
@@ -28,27 +44,34 @@ def converted(value: Any, target: Expr) -> Expr:
     TypeError, OverflowError
         When the value can't be cast.
     """
+    shape = target.shape if shape is None else shape
     if not isinstance(value, Expr):
         host = np.asarray(value)
-        if host.ndim == 0:
-            typed = np.full((), value, target.dtype)[()]
-            return Expr(FILL, (), target.dtype, target.layout, target.world, (typed,))
+        if host.ndim == 0 or (not shape and host.size != 1):
+            args = (element(value, target.dtype),)
+            return Expr(FILL, (), target.dtype, target.layout, target.world, args)
         value = replicated_host(host, target.world)
-    shape = value.shape
-    while len(shape) > len(target.shape) and shape[0] == 1:
-        shape = shape[1:]
-    if shape != value.shape:
-        lead = len(value.shape) - len(shape)
-        axes = tuple(range(lead, len(value.shape)))
-        start = (0,) * len(value.shape)
-        value = view_of(value, Affine(shape, axes, start, (1,) * len(shape), value.shape))
+    value = _without_leading(value, len(shape))
     try:
-        view = broadcast(shape, target.shape)
+        view = broadcast(value.shape, shape)
     except ValueError:
         raise ValueError(
-            f"could not broadcast input array from shape {shape} into shape {target.shape}"
+            f"could not broadcast input array from shape {value.shape} into shape {shape}"
         ) from None
     return view_of(cast(value, target.dtype), view)
+
+
+def _without_leading(value: Expr, ndim: int) -> Expr:
+    """View of a value without the leading axes of length 1 that are too many."""
+    shape = value.shape
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    if shape == value.shape:
+        return value
+    lead = len(value.shape) - len(shape)
+    axes = tuple(range(lead, len(value.shape)))
+    start = (0,) * len(value.shape)
+    return view_of(value, Affine(shape, axes, start, (1,) * len(shape), value.shape))
 
 
 def put(base: Expr, view: Affine, value: Expr) -> Expr:

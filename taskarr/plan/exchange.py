@@ -77,7 +77,8 @@ def takers(source: Source, space: Layout, rank: int) -> Iterator[int]:
 def is_dense(sources: Sequence[Source], space: Layout) -> bool:
     """Whether the exchange is an all-to-all: the first owner deals with all others, in bulk.
 
-    Computed from the layouts, so alike on all ranks; costs as much as one rank's own planning.
+    All others are those that read, and at least half of the world. Computed from the layouts, so
+    alike on all ranks; costs as much as one rank's own planning.
     """
     return any(_dense(source, space) for source in sources)
 
@@ -93,7 +94,7 @@ def _dense(source: Source, space: Layout) -> bool:
         return False
     partners = list(takers(source, space, first))
     others = sum(1 for _ in space.owners_of(space.whole)) - (space.brick(first) is not None)
-    if not partners or len(partners) < others:
+    if not partners or len(partners) < max(others, layout.size // 2):
         return False
     moved = sum(region_size(r) for p in partners for r in pieces(source, space, first, p))
     held = region_size(tuple(range(lo, hi) for lo, hi in brick))

@@ -72,8 +72,9 @@ def reduction_steps(
     if runs and (space.replicated or tree.is_root(space, group.order, rank)):
         step.task(_finish(space, group, rank), (BACKEND, key), results)
         _spread(step, roots, results)
-    if graph[roots[0]].layout.replicated and not space.replicated:
-        _broadcast(recorder, tag, name, graph, space, roots, rank)
+    wide = tuple(r for r in roots if graph[r].layout.replicated)
+    if wide and not space.replicated:
+        _broadcast(recorder, tag, name, graph, space, wide, rank)
 
 
 def _climb(
@@ -161,7 +162,7 @@ def _broadcast(
     packed, results = ("broadcast", *tag), ("results", *tag)
     step = recorder.step(f"broadcast {name}")
     if parent is None:
-        step.task(PackBricks(), (results,), packed)
+        step.task(PackBricks(), tuple(map(brick_key, roots)), packed)
     else:
         step.recv(packed, parent, nbytes, Make((nbytes,), BYTES))
         step.task(UnpackBricks(shapes, dtypes), (packed,), results)

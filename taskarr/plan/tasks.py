@@ -290,9 +290,9 @@ class Nth:
 
 @dataclass(frozen=True, slots=True)
 class PackBricks:
-    """All bricks of a group as bytes, to be broadcast."""
+    """Bricks of a group as bytes, to be broadcast."""
 
-    def __call__(self, bricks: Sequence[Any]) -> Any:
+    def __call__(self, *bricks: Any) -> Any:
         """Give the bytes."""
         return np.concatenate([b.reshape(-1).view("u1") for b in bricks])
 

@@ -48,8 +48,8 @@ def pieces_of(layout, found, tile, x):
         brick = layout.brick(rank)
         if brick is not None:
             needed = [intersect(view.image(tile), brick) for view in found]
-            for region in dict.fromkeys(r for r in needed if r is not None):
-                pieces.append(Piece(region, x[np.ix_(*region)].reshape(tuple(map(len, region)))))
+            regions = dict.fromkeys(r for r in needed if r is not None)
+            pieces += [Piece(r, x[np.ix_(*r)].reshape(tuple(map(len, r)))) for r in regions]
     return pieces
 
 
@@ -76,7 +76,9 @@ def test_values_are_read_from_strided_pieces_of_several_views(case):
 def test_two_interleaved_pieces_are_told_apart():
     x = np.arange(24)
     found = [view_of_key((24,), slice(start, None, 2)) for start in (0, 1)]
-    pieces = [Piece(view.image(((3, 9),)), x[start + 6 : 18 : 2]) for start, view in enumerate(found)]
+    pieces = [
+        Piece(view.image(((3, 9),)), x[start + 6 : 18 : 2]) for start, view in enumerate(found)
+    ]
     for start, view in enumerate(found):
         read = reader(array_leaf(view), pieces, (), np)
         assert read(((4, 7),)).tolist() == x[start::2][4:7].tolist()

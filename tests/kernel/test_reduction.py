@@ -105,7 +105,9 @@ def test_states_survive_as_bytes(name, dtype, axes):
     states = [reduction.partial(np, x), reduction.partial(np, x[::-1].copy())]
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
     packed = np.concatenate([b for s in states for b in pack([s], np)])
-    assert packed.nbytes == 2 * state_bytes(shape, (reduction,)) == state_bytes(shape, [reduction] * 2)
+    assert (
+        packed.nbytes == 2 * state_bytes(shape, (reduction,)) == state_bytes(shape, [reduction] * 2)
+    )
     found, end = unpack(packed, 0, shape, [reduction] * 2)
     assert end == packed.nbytes
     for a, b in zip(states, found, strict=True):
@@ -132,9 +134,7 @@ def test_rows_give_numpys_result_whatever_the_blocks(name, axes):
     }
     for shuffled in list(permutations(partials))[:5]:
         found = merge({k: partials[k] for k in shuffled}, axes[::-1], blocks, [reduction], np)
-        got = np.concatenate(
-            [reduction.finish(np, found[k][0]).reshape(-1) for k in sorted(found)]
-        )
+        got = np.concatenate([reduction.finish(np, found[k][0]).reshape(-1) for k in sorted(found)])
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected.reshape(-1), rtol=1e-14)
 

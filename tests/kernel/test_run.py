@@ -95,7 +95,9 @@ def fold_of(x: np.ndarray, view: Any, axes: tuple[int, ...], name: str = "sum") 
     count = int(np.prod([view.shape[a] for a in axes]))
     result = getattr(np, name)(np.ones(1, x.dtype)).dtype
     options = (0,) if name in ("var", "std") else ()
-    assembler.folds.append(Fold(value, Reduction(ROWS[name], x.dtype, result, axes, count, options)))
+    assembler.folds.append(
+        Fold(value, Reduction(ROWS[name], x.dtype, result, axes, count, options))
+    )
     return assembler.program()
 
 

@@ -39,6 +39,6 @@ def test_a_block_that_fits_is_one_tile():
 def test_moved_to_a_block():
     assert moved(((0, 2), (3, 4)), (10, 20)) == ((10, 12), (23, 24))
     for tile, origin in product(tiles((5, 3), 4), [(0, 0), (7, 2)]):
-        assert part(numbered((12, 5)), moved(tile, origin)).shape == part(
-            numbered((5, 3)), tile
-        ).shape
+        assert (
+            part(numbered((12, 5)), moved(tile, origin)).shape == part(numbered((5, 3)), tile).shape
+        )

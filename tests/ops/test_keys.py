@@ -39,7 +39,7 @@ def test_every_key(layout):
     checks = [Check(f"{k}", lambda xp, a, k=k: a[k], (numbers((7, 5)),)) for k in KEYS]
     checks += [Check(f"{k}", lambda xp, a, k=k: a[k] + 1, (numbers((7, 5)),)) for k in KEYS]
     checks += [Check(f"{k}", lambda xp, a, k=k: a[k], (numbers((4, 3, 2)),)) for k in DEEP]
-    verify(checks, placings=[layout])
+    verify(checks, placings=[layout], flow=layout.split is not None)
 
 
 def test_keys_of_short_and_empty_arrays():
@@ -106,7 +106,7 @@ def test_views_move_nothing():
     def job(world):
         a = taskarr.asarray(numbers((7, 5)), split=0).persist()
         before = world.counters.copy()
-        views = [a[2:5], a[::-1], a.T, a[:, None], a[3], a[1:6, ::2]]
+        views = [a[::-1], a.T, a[:, None], a[3], a[:, ::2], a[1:, 2]]
         for view in views:
             (view * 2).persist()
         moved = world.counters - before

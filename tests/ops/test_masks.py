@@ -134,7 +134,7 @@ def test_dtypes_of_written_values():
     for dtype, value in (
         ("u1", 255), ("u1", 300), ("u1", -1), ("i4", 2.7), ("f4", 1e300), ("?", 5), ("i8", 1j),
         ("f8", 1j), ("c16", 2), ("i4", "7"), ("i4", "text"), ("M8[D]", "2013-01-01"), ("S3", b"long"),
-        ("i4", None), ("f8", None), ("i4", np.nan), ("i4", [1]), ("i4", []),
+        ("i4", None), ("f8", None), ("i4", np.nan), ("i4", [1]), ("i4", [[2]]),
     ):  # fmt: skip
         act = changed(lambda a: np.arange(35).reshape(7, 5) % 3 == 0, value)
         checks.append(Check(f"{dtype} = {value!r}", act, (numbers(dtype=dtype),)))
@@ -158,6 +158,29 @@ WRONG = {
 def test_masks_that_do_not_fit_raise_as_in_numpy():
     checks = [Check(name, act, (numbers(),)) for name, act in WRONG.items()]
     verify(checks, ranks=(1, 3), flow=False)
+
+
+def test_writes_of_rows_and_distributed_values():
+    row = np.arange(5) * -1.5
+    acts = {
+        "row": lambda a: row,
+        "row of one": lambda a: row[None],
+        "distributed row": lambda a: a[6] * 2,
+        "column of one": lambda a: [[3]],
+        "mean": lambda a: a.mean(),
+        "element": lambda a: a[3, 3],
+        "too long": lambda a: np.arange(4),
+    }
+
+    def write(value):
+        def act(xp, a):
+            a[a[:, 0] % 2 == 0] = value(a)
+            return a
+
+        return act
+
+    checks = [Check(name, write(value), (numbers(),)) for name, value in acts.items()]
+    verify(checks, placings=LAYOUTS[:5])
 
 
 def test_an_array_of_values_names_a_way_out():

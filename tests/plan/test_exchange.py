@@ -172,7 +172,9 @@ def test_a_neighbour_sends_one_row():
 @pytest.mark.parametrize("size", [2, 3, 4, 7])
 def test_what_is_dense(size):
     def source(split):
-        return Source(new_layout((28, 28), 8, size, split=split, block=100), (identity((28, 28)),), 8)
+        return Source(
+            new_layout((28, 28), 8, size, split=split, block=100), (identity((28, 28)),), 8
+        )
 
     rows, columns = source(0), source(1)
     assert is_dense((rows,), columns.layout)

@@ -166,7 +166,9 @@ def test_states_travel_as_bytes():
     x = np.arange(24.0).reshape(8, 3)
     here = []
     for rank in range(2):
-        raw = {((0, 4 * rank + k), (0, 0)): [(x[4 * rank + k : 4 * rank + k + 1],)] for k in range(4)}
+        raw = {
+            ((0, 4 * rank + k), (0, 0)): [(x[4 * rank + k : 4 * rank + k + 1],)] for k in range(4)
+        }
         here.append(merge(raw, group.order, group.blocks, group.reductions, np))
     (up,), (down,) = hops(space, group, 1), hops(space, group, 0)
     assert (up.sends, down.sends, up.nbytes) == (True, False, 24)
