@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduler.comm.world import PIECE, RESERVED_TAGS, Request, World
 from scheduler.errors import PeerFailed
-from scheduler.pieces import In, Out, Rounds, go_on
+from scheduler.pieces import In, Out, Rounds, first_error, go_on
 
 __all__ = ["pairwise"]
 
@@ -209,11 +209,7 @@ class _Exchange:
             piece.drain(receiving.target)
 
     def _note(self, error: Exception) -> None:
-        """Keep the first error, an own one rather than that of a peer."""
-        if self.error is None or (
-            isinstance(self.error, PeerFailed) and not isinstance(error, PeerFailed)
-        ):
-            self.error = error
+        self.error = first_error(self.error, error)
 
     def _tell(self, kind: Literal["send", "recv"], peer: int, nbytes: int, start: float) -> None:
         for observer in self._world.observers:

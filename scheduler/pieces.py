@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.comm.world import World
 from scheduler.errors import PeerFailed
 
-__all__ = ["In", "Out", "P", "Rounds", "go_on", "largest_round"]
+__all__ = ["In", "Out", "P", "Rounds", "first_error", "go_on", "largest_round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,13 @@ Rounds = Sequence[Sequence[P]]
 def largest_round(rounds: Rounds[Out] | Rounds[In]) -> int:
     """Return the bytes of the largest round."""
     return max((sum(piece.nbytes for piece in pieces) for pieces in rounds), default=0)
+
+
+def first_error(kept: Exception | None, error: Exception) -> Exception:
+    """Return which of two errors to raise: the first, but an own one before that of a peer."""
+    if kept is None or (isinstance(kept, PeerFailed) and not isinstance(error, PeerFailed)):
+        return error
+    return kept
 
 
 def go_on(world: World, error: Exception | None, where: str) -> None:

@@ -8,7 +8,9 @@ alltoallv
     pack some rounds into one buffer, ``Alltoallv``, unpack; the buffers are reused, and a polled
     round before each call shows that all ranks are there and well;
 pairwise
-    see `scheduler.pairwise`.
+    see `scheduler.pairwise`;
+shared
+    see `scheduler.shared`: for ranks that share a node.
 """
 
 from __future__ import annotations
@@ -20,15 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.comm.world import World
+from scheduler.comm.world import Slots, World
 from scheduler.errors import PeerFailed
 from scheduler.pairwise import pairwise
 from scheduler.pieces import In, Out, P, Rounds, go_on, largest_round
+from scheduler.shared import shared
 
 __all__ = ["TRANSPORTS", "In", "Out", "alltoallv_counts", "choose_transport", "shuffle"]
 
-TRANSPORTS = ("alltoallv", "pairwise")
-_PAIRWISE_BYTES = 4 << 20
+TRANSPORTS = ("alltoallv", "pairwise", "shared")
+_SHARED_BYTES = 4 << 20
 _ALLTOALLV_BYTES = 1 << 30
 _JOINED_BYTES = 16 << 20
 
@@ -51,7 +54,7 @@ def shuffle(
         that stays on this rank is not among them.
     failed : bool
         This rank cannot take part: no data move and all ranks raise `PeerFailed`.
-    transport : {"auto", "alltoallv", "pairwise"}, optional
+    transport : {"auto", "alltoallv", "pairwise", "shared"}, optional
         ``world.state["shuffle"]`` by default.
     """
     if world.size == 1:
@@ -64,7 +67,12 @@ def shuffle(
     receives = _by_round(incoming)
     chosen, rounds, largest = _agree(world, sends, receives, failed, where, transport)
     sends, receives = _padded(sends, rounds), _padded(receives, rounds)
-    if chosen == "pairwise" and rounds:
+    slots = world.slots() if chosen == "shared" else None
+    if chosen == "shared" and slots is None:
+        chosen = "pairwise"
+    if slots is not None and rounds:
+        shared(world, slots, sends, receives, where)
+    elif chosen == "pairwise" and rounds:
         pairwise(world, sends, receives, where)
     elif rounds:
         together = max(1, _JOINED_BYTES // max(1, largest))
@@ -79,26 +87,32 @@ def alltoallv_counts(world: World, counts: np.ndarray, where: str = "a shuffle")
     return world.alltoall(np.asarray(counts, np.int64), where)
 
 
-def choose_transport(wish: str, nodes_shared: bool, pair_bytes: int, round_bytes: int) -> str:
+def choose_transport(
+    wish: str, nodes_shared: bool, pair_bytes: int, round_bytes: int, piece_bytes: int
+) -> str:
     """Return the transport, by numbers that are the same on all ranks.
 
     Parameters
     ----------
-    wish : {"auto", "alltoallv", "pairwise"}
+    wish : {"auto", "alltoallv", "pairwise", "shared"}
         The setting.
     pair_bytes : int
         What the busiest pair of ranks moves in all.
     round_bytes : int
         What the busiest rank moves in its largest round; over 1 GiB goes pairwise in any case,
         since some MPI libraries limit counts and displacements to 31 bits.
+    piece_bytes : int
+        The largest piece; over a slot's size it cannot go through shared memory.
     """
     if wish not in ("auto", *TRANSPORTS):
         raise ValueError(f"the shuffle must be auto, alltoallv or pairwise, not {wish!r}")
     if round_bytes > _ALLTOALLV_BYTES:
         return "pairwise"
-    if wish != "auto":
-        return wish
-    return "pairwise" if nodes_shared and pair_bytes >= _PAIRWISE_BYTES else "alltoallv"
+    if wish == "auto":
+        wish = "shared" if nodes_shared and pair_bytes >= _SHARED_BYTES else "alltoallv"
+    if wish == "shared" and (piece_bytes > Slots.nbytes or not nodes_shared):
+        return "pairwise"
+    return wish
 
 
 def _by_round(pieces: Iterable[P]) -> list[list[P]]:
@@ -144,12 +158,13 @@ def _agree(
         max(len(sends), len(receives)),
         max(pairs.values(), default=0),
         max(largest_round(sends), largest_round(receives)),
+        max((piece.nbytes for pieces in sends for piece in pieces), default=0),
     )
     agreed = world.allreduce(np.array(numbers, np.int64), "max", where)
     if agreed[0]:
         raise PeerFailed(f"a rank failed before {where}")
     wish = transport or world.state.get("shuffle", "auto")
-    chosen = choose_transport(wish, world.nodes_shared, int(agreed[2]), int(agreed[3]))
+    chosen = choose_transport(wish, world.nodes_shared, *map(int, agreed[2:]))
     return chosen, int(agreed[1]), int(agreed[3])
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from scheduler import World
+from scheduler.shuffle import TRANSPORTS
 
-SHUFFLES = ("auto", "alltoallv", "pairwise")
+SHUFFLES = ("auto", *TRANSPORTS)
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -27,7 +28,7 @@ class Settings:
     memory
         Bytes of kept arrays and buffers on a rank, or None for this rank's share of the node.
     shuffle
-        Transport of all-to-all exchanges: auto, alltoallv or pairwise.
+        Transport of all-to-all exchanges: auto, alltoallv, pairwise or shared.
     timeout
         Seconds after which a wait is reported.
     debug

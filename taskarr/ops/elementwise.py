@@ -107,7 +107,8 @@ def select(condition: Any, x: Any, y: Any, dtype: np.dtype | None = None) -> Exp
         condition = cast(condition, np.bool_)
     else:
         condition = np.asarray(condition, np.bool_)[()]
-    x, y = (np.full((), v, dtype)[()] if type(v) in SCALARS else v for v in (x, y))
+    blank = np.zeros((), dtype)  # numpy.where wraps integers that don't fit; it knows how
+    x, y = (np.where(True, v, blank)[()] if type(v) in SCALARS else v for v in (x, y))
     return combined(SELECT, [condition, x, y], dtype)
 
 

@@ -25,9 +25,9 @@ def is_basic(key: Any) -> bool:
 def _is_index(entry: Any) -> bool:
     if isinstance(entry, bool | np.bool_):
         return False
-    if isinstance(entry, np.ndarray):
+    if hasattr(entry, "dtype"):
         return entry.ndim == 0 and entry.dtype.kind in "iu"
-    return hasattr(entry, "__index__") and getattr(entry, "ndim", 0) == 0
+    return hasattr(entry, "__index__")
 
 
 def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:

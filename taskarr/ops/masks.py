@@ -98,6 +98,11 @@ def written(x: Expr, mask: Expr, value: Any) -> Expr:
     if not shape and not isinstance(value, Expr):
         return select(wide, element(value, x.dtype), x, x.dtype)
     rest = x.shape[len(mask.shape) :]
+    if not rest and len(shape) > 1:
+        raise TypeError(
+            f"boolean array indexing assignment requires a 0 or 1-dimensional input, "
+            f"this one has {len(shape)} dimensions"
+        )
     if len(shape) > len(rest) and math.prod(shape[: len(shape) - len(rest)]) != 1:
         raise NotImplementedError(
             f"writing values of shape {shape} by a mask: this version writes one element or row "

@@ -285,14 +285,14 @@ def _layouts(
 ) -> tuple[Layout, Layout]:
     """Layout in which the trees end, and the one that the result gets.
 
-    Its grid depends on which axes are cut into blocks, not on how many owners these have.
+    Its grid depends on the grid of the array, not on the owners.
     """
     world = x.world
     grid = tuple(x.layout.axes[a].bounds for a in kept)
     if x.layout.replicated:
         whole = replicated(grid, world.size)
         return whole, whole
-    if any(x.layout.axes[a].stride and len(x.layout.axes[a].bounds) > 2 for a in kept):
+    if any(len(bounds) > 2 for bounds in grid):
         start = (0,) * len(x.shape)
         mine = x.layout.viewed(Affine(shape, kept, start, (1,) * len(kept), x.shape))
         return mine, settled(mine, dtype.itemsize, world)

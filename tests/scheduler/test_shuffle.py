@@ -9,7 +9,7 @@ from scheduler.events import Observer
 from scheduler.shuffle import In, Out, alltoallv_counts, choose_transport, shuffle
 
 SIZES = [1, 2, 3, 5, 7]
-TRANSPORTS = ["alltoallv", "pairwise"]
+TRANSPORTS = ["alltoallv", "pairwise", "shared"]
 
 
 def content(source, dest, number):
@@ -108,6 +108,7 @@ def test_virtual(size, transport):
             if size > 1:
                 assert (counters.get("alltoallv", 0) > 0) == (transport == "alltoallv")
                 assert (counters.get("pairwise", 0) == 3) == (transport == "pairwise")
+                assert (counters.get("shared", 0) == 3) == (transport == "shared")
 
 
 @pytest.mark.ranks(1, 2, 3)
@@ -118,9 +119,10 @@ def test_mpi(world, transport):
 
 
 @pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("nbytes", [1 << 20, 9 << 20])
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_mpi_large(world, transport):
-    data = np.arange(9 << 20).astype(np.uint8)
+def test_mpi_large(world, transport, nbytes):
+    data = np.arange(nbytes).astype(np.uint8)
     np.testing.assert_array_equal(ring(world, data, transport=transport), data)
 
 
@@ -146,18 +148,19 @@ def test_a_failed_pack_by_alltoallv_stops_all(size):
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
-def test_a_failed_pack_pairwise_reaches_its_target(size):
+@pytest.mark.parametrize("transport", ["pairwise", "shared"])
+def test_a_failed_pack_reaches_its_target(size, transport):
     def body(world):
         data = np.ones(9, np.uint8)
         if world.rank == 1:
             with pytest.raises(ValueError, match="cannot pack"):
-                ring(world, data, failing=(1,), transport="pairwise")
+                ring(world, data, failing=(1,), transport=transport)
         elif world.rank == 2 % size:
             with pytest.raises(PeerFailed, match="rank 1 could not send"):
-                ring(world, data, transport="pairwise")
+                ring(world, data, transport=transport)
         else:
-            ring(world, data, transport="pairwise")
-        all_to_all(world, "pairwise")
+            ring(world, data, transport=transport)
+        all_to_all(world, transport)
 
     run_virtual(size, body)
 
@@ -224,15 +227,18 @@ def test_messages_of_others_are_not_disturbed():
 
 
 def test_transport_rule():
-    big = 4 << 20
-    assert choose_transport("auto", True, big, big) == "pairwise"
-    assert choose_transport("auto", False, big, big) == "alltoallv"
-    assert choose_transport("auto", True, big - 1, big) == "alltoallv"
-    assert choose_transport("pairwise", False, 0, 0) == "pairwise"
-    assert choose_transport("alltoallv", True, big, big) == "alltoallv"
-    assert choose_transport("alltoallv", True, 1 << 31, 1 << 31) == "pairwise"
+    big, small = 4 << 20, 1 << 20
+    assert choose_transport("auto", True, big, big, small) == "shared"
+    assert choose_transport("auto", True, big, big, small + 1) == "pairwise"
+    assert choose_transport("auto", False, big, big, small) == "alltoallv"
+    assert choose_transport("auto", True, big - 1, big, small) == "alltoallv"
+    assert choose_transport("pairwise", False, 0, 0, 0) == "pairwise"
+    assert choose_transport("shared", False, 0, 0, 0) == "pairwise"
+    assert choose_transport("shared", True, 0, 0, 0) == "shared"
+    assert choose_transport("alltoallv", True, big, big, small) == "alltoallv"
+    assert choose_transport("alltoallv", True, 1 << 31, 1 << 31, small) == "pairwise"
     with pytest.raises(ValueError, match="'fast'"):
-        choose_transport("fast", True, 0, 0)
+        choose_transport("fast", True, 0, 0, 0)
 
 
 def test_the_setting_of_the_world_is_used():
