@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import agreement, fingerprint
-from scheduler.comm.current import current
+from scheduler.comm.default import current
 from scheduler.comm.where import user_line
 from scheduler.comm.world import World
 from scheduler.graph import Job, order, run_jobs

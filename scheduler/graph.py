@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler import agreement, fingerprint, placement
-from scheduler.comm.current import current
+from scheduler.comm.default import current
 from scheduler.comm.where import user_line
 from scheduler.comm.world import World
 from scheduler.engine import execute

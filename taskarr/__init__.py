@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
     if name in ("rank", "size"):
-        return getattr(_import_module("taskarr.runtime").this_world(), name)
+        return getattr(_import_module("scheduler").current(), name)
     public = _import_module("taskarr.api").PUBLIC
     if name in public:
         return public[name]

@@ -261,8 +261,10 @@ class Array:
         return printing.text(self._expr)
 
     def __format__(self, form: str) -> str:
+        if self.shape and form:
+            raise TypeError(f"unsupported format string {form!r} for an array of shape {self.shape}")
         if self.shape:
-            return format(str(self), form)
+            return str(self)
         return format(self.numpy()[()], form)
 
     # ------------------------------------------------------------------ layouts

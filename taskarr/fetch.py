@@ -46,9 +46,8 @@ def bound_pending(node: Expr) -> None:
 def local(node: Expr) -> np.ndarray:
     """This rank's brick, read-only; without elements where it owns nothing."""
     run([node], "local")
-    if node.value is None:
-        return np.empty((0,) * len(node.shape), node.dtype)
-    brick = node.value.view()
+    nothing = node.value is None
+    brick = np.empty((0,) * len(node.shape), node.dtype) if nothing else node.value.view()
     brick.flags.writeable = False
     return brick
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import scheduler
 from scheduler import World
-from scheduler.comm.current import is_default
 from scheduler.plan import Plan
 from taskarr.backend import Backend, numpy_backend
 from taskarr.config import Settings, changed, memory_share, shared_settings
-from taskarr.launch import hooks
 
 MOST_PLANS = 512
 
@@ -57,17 +55,9 @@ class Runtime:
         )
 
 
-def this_world() -> World:
-    """World that this thread computes in; never communicates once that is made."""
-    world = scheduler.current()
-    if is_default(world):
-        hooks.before_closing()
-    return world
-
-
 def runtime(world: World | None = None) -> Runtime:
     """Runtime of a world, made at its first use; collective then."""
-    world = this_world() if world is None else world
+    world = scheduler.current() if world is None else world
     found = world.state.get("taskarr")
     if found is None:
         settings = shared_settings(world)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.comm.current import LAUNCHERS
+from scheduler.comm.default import LAUNCHERS
 from taskarr.launch import environment
 from taskarr.launch.threads import VARIABLES
 

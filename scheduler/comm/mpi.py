@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from scheduler import lifetime
 from scheduler.comm.watchdog import Watchdog
 from scheduler.comm.world import RESERVED_TAGS, Request, Slots, World, byte_view
 from scheduler.errors import SPMDError
@@ -43,7 +44,13 @@ def abort(status: int) -> None:
 def world_of_all() -> MPIWorld:
     """Return a world of all ranks of the program, closed when the program ends."""
     world = MPIWorld(MPI.COMM_WORLD)
-    atexit.register(world.close)
+
+    def end() -> None:
+        for function in lifetime.before_close:
+            function()
+        world.close()
+
+    atexit.register(end)
     return world
 
 

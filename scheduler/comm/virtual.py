@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.comm.current import use
+from scheduler.comm.default import use
 from scheduler.comm.hub import Hub
 from scheduler.comm.world import REDUCTIONS, Request, Slots, World, byte_view
 from scheduler.errors import Hang, SPMDError

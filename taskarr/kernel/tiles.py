@@ -10,7 +10,7 @@ TILE = 1 << 15
 """Elements of a tile of a pass without reductions: 256 KiB of float64, a few of which fit a core's
 second-level cache."""
 
-SEGMENT = 1 << 16
+SEGMENT = 1 << 17
 """Elements of a tile of a pass with reductions, which are the reductions' segments."""
 
 

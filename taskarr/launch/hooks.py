@@ -12,12 +12,13 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
+from scheduler import lifetime
 from taskarr.launch import ending, environment, report
 
 if TYPE_CHECKING:
     from scheduler.comm.world import World
 
-__all__ = ["before_closing", "install"]
+__all__ = ["install"]
 
 
 def install() -> None:
@@ -25,26 +26,16 @@ def install() -> None:
     sys.excepthook = _hooks.uncaught
     sys.exit = _hooks.exit
     atexit.register(_hooks.end)
+    lifetime.before_close.append(_hooks.end)
+    lifetime.when_made.append(_check_launcher)
 
 
-def before_closing() -> None:
-    """Take leave before the default world closes; call it once that has been made.
-
-    A world closes by an ``atexit`` function of its own, and the last one registered runs first.
-
-    Raises
-    ------
-    SystemExit
-        With status 2, if the launcher does not belong to the MPI library.
-    """
-    if sys.excepthook != _hooks.uncaught:
-        return
+def _check_launcher() -> None:
+    """End with status 2 if the launcher does not belong to the MPI library."""
     if trouble := environment.check_world(_world().size):
         if environment.told_rank() == 0:
             report.say(0, f"{trouble}\n")
         sys.exit(2)
-    atexit.unregister(_hooks.end)
-    atexit.register(_hooks.end)
 
 
 class _Hooks:

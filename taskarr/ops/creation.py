@@ -9,7 +9,7 @@ import scheduler
 from scheduler import World
 from taskarr.expr import Expr, Generate
 from taskarr.ops.operands import checked_dtype, from_host, layout_for
-from taskarr.runtime import runtime, this_world
+from taskarr.runtime import runtime
 
 FILL = Generate("fill")
 ARANGE = Generate("arange")
@@ -18,7 +18,7 @@ ARANGE = Generate("arange")
 def world_of(comm: Any) -> World:
     """World of an mpi4py communicator, a world as it is, or this program's for None."""
     if comm is None:
-        return this_world()
+        return scheduler.current()
     return comm if isinstance(comm, World) else scheduler.from_mpi(comm)
 
 

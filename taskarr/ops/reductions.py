@@ -14,6 +14,7 @@ from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import on_root, replicated
 from taskarr.geometry.view import NEW, Affine
 from taskarr.kernel.reduction import FieldSpec, Reduction, Row, State
+from taskarr.kernel.segments import minus, reduced
 from taskarr.ops.operands import checked_dtype, from_host, layout_for, settled
 from taskarr.runtime import runtime
 
@@ -47,14 +48,14 @@ def _accumulate(
     wide = fields[0].dtype
     loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
     other = None if loop == x.dtype else loop  # a ufunc takes no dtype with a time unit
-    found = getattr(xp, name).reduce(x, axis=axes, dtype=other, keepdims=True)
+    found = reduced(getattr(xp, name), x, axes, other)
     return (xp.asarray(found).astype(wide, copy=False),)
 
 
 def _extreme(
     name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
 ) -> State:
-    return (xp.asarray(getattr(xp, name).reduce(x, axis=axes, keepdims=True)),)
+    return (xp.asarray(reduced(getattr(xp, name), x, axes)),)
 
 
 def _combine(name: str, xp: ModuleType, a: State, b: State) -> State:
@@ -124,7 +125,7 @@ FAR = 64
 
 def _average(xp: ModuleType, x: Any, axes: tuple[int, ...], loop: Any, wide: Any) -> Any:
     count = math.prod(x.shape[a] for a in axes)
-    total = xp.asarray(xp.add.reduce(x, axis=axes, dtype=loop, keepdims=True))
+    total = xp.asarray(reduced(xp.add, x, axes, loop))
     return (total.astype(wide, copy=False) / count).astype(loop, copy=False)
 
 
@@ -133,13 +134,13 @@ def _around(
 ) -> tuple[Any, Any, Any]:
     """Mean, squares around the mean and around the center, of a segment."""
     count = math.prod(x.shape[a] for a in axes)
-    apart = xp.asarray(xp.subtract(x, center, dtype=loop))
-    total = xp.asarray(xp.add.reduce(apart, axis=axes, keepdims=True)).astype(wide, copy=False)
+    apart = minus(xp, x, center, axes, loop)
+    total = xp.asarray(reduced(xp.add, apart, axes)).astype(wide, copy=False)
     if apart.dtype.kind == "c":
         apart = apart.real**2 + apart.imag**2
     else:
         xp.multiply(apart, apart, out=apart)
-    around = xp.asarray(xp.add.reduce(apart, axis=axes, keepdims=True))
+    around = xp.asarray(reduced(xp.add, apart, axes))
     around = around.astype(wide.char.lower(), copy=False)
     shift = total / count
     moved = total.real * shift.real + total.imag * shift.imag

@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import product
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,9 @@ def _header(path: str) -> tuple[tuple[int, ...], bool, Any, int]:
             if read is None:
                 raise ValueError(f"version {version} of the format is not supported")
             shape, fortran, dtype = read(file)
-        except ValueError as error:
+            if min(shape, default=0) < 0:
+                raise ValueError(f"negative dimensions in shape {shape}")
+        except (ValueError, SyntaxError, TokenError) as error:
             raise ValueError(f"{path}: not a readable .npy file: {error}") from None
         if dtype.hasobject:
             raise ValueError(f"{path}: Object arrays cannot be loaded when allow_pickle=False")

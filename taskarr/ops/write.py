@@ -5,6 +5,7 @@ what is read is always the version before the write, and a run that fails change
 of writes between two runs shares one copy.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) ->
             args = (element(value, target.dtype),)
             return Expr(FILL, (), target.dtype, target.layout, target.world, args)
         value = replicated_host(host, target.world)
+    if not shape and math.prod(value.shape) != 1:
+        element(np.zeros([min(n, 2) for n in value.shape], value.dtype), target.dtype)
     value = _without_leading(value, len(shape))
     try:
         view = broadcast(value.shape, shape)

@@ -184,7 +184,8 @@ class _Builder:
     def _count(self, name: str, root: int, at: int, space: Layout, runs: list[Key]) -> None:
         name = f"count {name}"
         stage = CountRows(at, len(space.axes[0].bounds) - 1, space.replicated, name)
-        inputs = (BACKEND, raw_key(root), *runs) if runs else (BACKEND,)
+        mine = space.brick(self.rank) is not None
+        inputs = (BACKEND, raw_key(root), *runs) if mine else (BACKEND,)
         self.recorder.stage(name, stage, inputs, (counts_key(root), brick_key(root)))
 
 

@@ -17,7 +17,7 @@ from benchmarks.cases import BY_NAME, CASES
 from benchmarks.libraries import NUMPY, PEERS, TASKARR
 from benchmarks.report import COLUMNS, result_of, table, time_text
 from scheduler import run_virtual
-from scheduler.comm.current import LAUNCHERS
+from scheduler.comm.default import LAUNCHERS
 
 CHECKOUT = Path(__file__).parents[2]
 TINY = 0.0001

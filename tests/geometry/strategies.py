@@ -129,7 +129,7 @@ def numbered(shape: tuple[int, ...]) -> np.ndarray:
 
 def part(x: np.ndarray, box: Box) -> np.ndarray:
     """Elements of a box."""
-    return x[tuple(slice(lo, hi) for lo, hi in box)]
+    return x[(*(slice(lo, hi) for lo, hi in box), ...)]
 
 
 def owned(layout: Layout, rank: int) -> np.ndarray:

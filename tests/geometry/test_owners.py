@@ -131,3 +131,8 @@ def test_all_on_one_rank(root):
         ((0, 3), (0, 4)) if r == root else None for r in range(3)
     ]
     assert list(layout.owners_of(layout.whole)) == [root]
+
+
+def test_ranks_of_a_mesh_without_blocks_are_not_skipped():
+    layout = new_layout((9, 2), 8, 6, split=(0, 1), mesh=(2, 3), chunks=(1, -1))
+    assert [layout.brick(rank) is not None for rank in range(6)] == [True] * 2 + [False] * 4

@@ -83,6 +83,7 @@ def test_shifted_rows_are_merged_into_one():
     assert merged([(range(3, 5), row), (range(2, 4), row), (range(4, 5), row)]) == [
         (range(2, 5), row)
     ]
+    assert merged([(range(2), row), (range(2, 4), row)]) == [(range(4), row)]
     apart = [(range(2), row), (range(7, 9), row)]
     assert merged(apart) == apart
 

@@ -149,3 +149,10 @@ def test_a_piece_must_have_the_shape_of_its_box():
     assert piece.bounding == ((1, 3), (0, 4))
     assert picker(piece, identity((5, 4)))(((1, 2), (0, 4))).shape == (1, 4)
     assert as_region(piece.bounding) == piece.region
+
+
+def test_a_piece_of_one_element_serves_any_step():
+    x = np.arange(24)
+    view = view_of_key((24,), slice(None, None, 2))
+    pieces = [Piece((range(6, 7, 5),), x[6:7]), Piece((range(8, 12, 2),), x[8:12:2])]
+    assert reader(array_leaf(view), pieces, (), np)(((3, 6),)).tolist() == [6, 8, 10]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.comm.current import LAUNCHERS
+from scheduler.comm.default import LAUNCHERS
 from taskarr.launch import environment
 
 

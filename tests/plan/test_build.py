@@ -179,3 +179,24 @@ def test_graphs_have_inputs_first():
     for program in PROGRAMS:
         graph = plan_for(program, 0, 4).graph
         assert all(i < k for k, node in enumerate(graph) for i in node.inputs)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_value_of_zero_dimensions_travels_from_its_owner(size):
+    def job(world):
+        x = np.arange(24.0)
+        a = ta.asarray(x)
+        one = a[20].persist()
+        b = ta.asarray(x)
+        b[3] = a[2]
+        moved = [one.gather(root) is not None for root in range(world.size)]
+        assert moved == [root == world.rank for root in range(world.size)]
+        return ta.compute(one, a + one, one * 2, b, a * one + a[3])
+
+    x = np.arange(24.0)
+    y = x.copy()
+    y[3] = 2
+    expected = (np.array(20.0), x + 20, np.array(40.0), y, x * 20 + 3)
+    for found, right in zip(on_ranks(size, job).value, expected, strict=True):
+        assert found.shape == right.shape
+        assert np.array_equal(found, right)

@@ -152,6 +152,18 @@ def test_a_value_that_two_passes_need_is_computed_once():
     assert [len(c.folds) for c in planned.compiled] == [1, 0]
 
 
+def test_a_value_that_a_later_pass_needs_too_is_computed_once():
+    def program(make):
+        e = ta.exp(ta.sqrt(make(ROWS)))
+        return e - e.mean()
+
+    planned = plan_for(program, 0, 3)
+    assert [[c.function.name for c in m.program.calls] for m in planned.compiled] == [
+        ["sqrt", "exp"],
+        ["subtract"],
+    ]
+
+
 def test_a_result_of_the_same_pass_is_read_where_it_is_stored():
     (made,) = plan_for(held_inside, 0, 2).compiled
     assert [c.target for c in made.program.calls] == [("out", 0), ("out", 1)]

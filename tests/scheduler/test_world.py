@@ -11,7 +11,7 @@ import pytest
 
 from scheduler import Hang, SPMDError, current, run_virtual, use
 from scheduler.comm import VirtualWorld, byte_view
-from scheduler.comm.current import LAUNCHERS
+from scheduler.comm.default import LAUNCHERS
 from scheduler.comm.where import user_line
 
 SIZES = [1, 2, 3, 5, 7]

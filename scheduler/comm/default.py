@@ -9,10 +9,10 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from scheduler.comm.world import World
+from scheduler import lifetime
+from scheduler.comm.world import World
 
 __all__ = ["LAUNCHERS", "current", "default_world", "from_mpi", "launched", "use"]
 
@@ -43,14 +43,13 @@ def default_world() -> World:
     """
     global _default
     with _lock:
-        if _default is None:
-            _default = _make_default()
-        return _default
-
-
-def is_default(world: World) -> bool:
-    """Return whether this is the world of this process; makes none."""
-    return world is _default
+        found, made = _default, _default is None
+        if found is None:
+            found = _default = _make_default()
+    if made:
+        for function in lifetime.when_made:
+            function()
+    return found
 
 
 def current() -> World:
