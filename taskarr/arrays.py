@@ -262,7 +262,9 @@ class Array:
 
     def __format__(self, form: str) -> str:
         if self.shape and form:
-            raise TypeError(f"unsupported format string {form!r} for an array of shape {self.shape}")
+            raise TypeError(
+                f"unsupported format string {form!r} for an array of shape {self.shape}"
+            )
         if self.shape:
             return str(self)
         return format(self.numpy()[()], form)

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import taskarr
+from scheduler.plan import Plan, check_together
+from taskarr import evaluate
 from tests.layouts import on_ranks, quiet, uneven
 
 EXAMPLES = int(os.environ.get("TASKARR_FUZZ", "300"))
@@ -185,6 +187,10 @@ class Lay:
         return a.copy().redistribute(self.split)
 
 
+flowed: list[bool] = []
+"""Whether data moved between ranks, per program."""
+
+
 def pick(*values):
     return st.sampled_from(values)
 
@@ -250,6 +256,20 @@ def scale_of(values: list[Any]) -> float:
     return most
 
 
+@pytest.fixture
+def plans(monkeypatch):
+    """Plans of all runs, in order, per rank."""
+    made: dict[int, list[Plan]] = {}
+    real = evaluate.execute
+
+    def execute(world: Any, plan: Plan, values: Any, where: str) -> Any:
+        made.setdefault(world.rank, []).append(plan)
+        return real(world, plan, values, where)
+
+    monkeypatch.setattr(evaluate, "execute", execute)
+    return made
+
+
 def close(found: np.ndarray, expected: np.ndarray, scale: float) -> bool:
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return False
@@ -272,13 +292,22 @@ def close(found: np.ndarray, expected: np.ndarray, scale: float) -> bool:
     ranks=st.integers(1, 7),
     order=st.integers(0, 3),
 )
-def test_programs(first, rest, ranks, order):
+def test_programs(plans, first, rest, ranks, order):
     program = [*first, *rest]
+    plans.clear()
     with quiet():
         expected, errors = play(np, program)
     expected = [np.asarray(x) for x in expected]
-    found, raised = on_ranks(ranks, job, program, seed=order).value
+    ran = on_ranks(ranks, job, program, seed=order)
+    found, raised = ran.value
     assert raised == errors
+    for together in zip(*plans.values(), strict=True):
+        check_together(together)
     scale = scale_of(expected)
     for number, (x, y) in enumerate(zip(found, expected, strict=True)):
         assert close(x, y, scale), f"variable {number}: {x!r}, NumPy {y!r}"
+    flowed.append(ran.flowed)
+
+
+def test_messages_flowed():
+    assert sum(flowed) > len(flowed) / 4

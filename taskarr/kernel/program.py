@@ -145,6 +145,7 @@ class Assembler:
     def program(self) -> Program:
         """The finished program."""
         self._read_outputs()
+        self._accumulate_in_outputs()
         return Program(
             tuple(self.leaves),
             self._placed(),
@@ -164,6 +165,32 @@ class Assembler:
         self.calls = [Call(c.function, tuple(map(found, c.args)), c.target) for c in self.calls]
         self.folds = [Fold(found(f.value), f.reduction) for f in self.folds]
         self.filters = [Filter(found(f.value), found(f.mask), f.mask_ndim) for f in self.filters]
+
+    def _accumulate_in_outputs(self) -> None:
+        """Let a value that ends in an output's call lie in the output from its beginning on."""
+        last = self._last_uses()
+        for at in reversed(range(len(self.calls))):
+            call = self.calls[at]
+            if call.target[0] != "out" or call.function.name == "select":
+                continue
+            like = (self.outputs[call.target[1]], (True,) * self.ndim)
+            for arg in call.args:
+                if arg[0] == "temp" and last[arg] == at and self.temps[arg[1]] == like:
+                    self._rename(arg, call.target)
+                    break
+        self.calls = [
+            call for call in self.calls if call.function is not CAST or call.args != (call.target,)
+        ]
+
+    def _rename(self, old: Ref, new: Ref) -> None:
+        self.calls = [
+            Call(
+                call.function,
+                tuple(new if arg == old else arg for arg in call.args),
+                new if call.target == old else call.target,
+            )
+            for call in self.calls
+        ]
 
     def _last_uses(self) -> dict[Ref, int]:
         last: dict[Ref, int] = {}

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import itemgetter
 from types import ModuleType
 from typing import Any
 
@@ -145,27 +146,48 @@ def _merge_axis(
     reductions: Sequence[Reduction],
     xp: ModuleType,
 ) -> Partials:
-    for level in range(top(blocks)):
-        merged: Partials = {}
-        for key, states in partials.items():
-            here, i = key[axis]
-            ready = here == level and all(key[a] == node for a, node in whole)
-            if not ready:
-                merged[key] = states
-                continue
-            pair = (*key[:axis], (level, i ^ 1), *key[axis + 1 :])
-            up = (*key[:axis], (level + 1, i >> 1), *key[axis + 1 :])
-            if i % 2 == 0 and (i + 1) << level >= blocks:
-                merged[up] = states
-            elif pair not in partials:
-                merged[key] = states
-            elif i % 2 == 0:
-                merged[up] = [
+    merged: Partials = {}
+    rows: dict[Key, list[tuple[int, int, list[State]]]] = {}
+    for key, states in partials.items():
+        if all(key[a] == node for a, node in whole):
+            level, i = key[axis]
+            rest = (*key[:axis], (0, 0), *key[axis + 1 :])
+            rows.setdefault(rest, []).append((i << level, level, states))
+        else:
+            merged[key] = states
+    for rest, found in rows.items():
+        found.sort(key=itemgetter(0))
+        for level, i, states in _merge_row(found, blocks, reductions, xp):
+            merged[(*rest[:axis], (level, i), *rest[axis + 1 :])] = states
+    return merged
+
+
+def _merge_row(
+    found: list[tuple[int, int, list[State]]],
+    blocks: int,
+    reductions: Sequence[Reduction],
+    xp: ModuleType,
+) -> list[tuple[int, int, list[State]]]:
+    """Nodes (level, number, states) left when all neighbours in order are combined."""
+    stack: list[tuple[int, int, list[State]]] = []
+    highest = top(blocks)
+    for first, level, states in found:
+        i = first >> level
+        while level < highest:
+            if i % 2 == 0:
+                if (i + 1) << level < blocks:
+                    break
+            elif stack and stack[-1][:2] == (level, i - 1):
+                before = stack.pop()[2]
+                states = [
                     r.row.combine(xp, a, b)
-                    for r, a, b in zip(reductions, states, partials[pair], strict=True)
+                    for r, a, b in zip(reductions, before, states, strict=True)
                 ]
-        partials = merged
-    return partials
+            else:
+                break
+            level, i = level + 1, i >> 1
+        stack.append((level, i, states))
+    return stack
 
 
 def keys_of(per_axis: Sequence[Sequence[Node]]) -> list[Key]:

@@ -12,7 +12,7 @@ from taskarr.geometry.region import Box, box_shape
 from taskarr.kernel.collect import Collector
 from taskarr.kernel.leaves import Piece, reader
 from taskarr.kernel.program import Fold, Program, Ref
-from taskarr.kernel.reduction import State
+from taskarr.kernel.reduction import FieldSpec, State
 from taskarr.kernel.tiles import SEGMENT, TILE, moved, tiles
 
 
@@ -98,17 +98,17 @@ class _Stepper:
             (c.function.bind(self.xp), [*map(place, c.args), place(c.target)])
             for c in program.calls
         ]
-        self.folds = [(fold, place(fold.value)) for fold in program.folds]
+        self.folds = [(f, f.reduction.fields, place(f.value)) for f in program.folds]
         self.filters = [(f.mask_ndim, place(f.value), place(f.mask)) for f in program.filters]
         self.args = list(frame.args)
-        self.most = SEGMENT if program.folds else TILE
+        self.most = SEGMENT if program.folds or not program.calls else TILE
         self.memory: dict[int, Any] = {}
         self.scratch: dict[tuple[int, ...], list[Any]] = {}
 
     def block(self, box: Box) -> Found:
         """Compute one block."""
         shape = box_shape(box)
-        folds = [(_BlockFold(fold, shape, self.xp), at) for fold, at in self.folds]
+        folds = [(_BlockFold(fold, fields, shape, self.xp), at) for fold, fields, at in self.folds]
         kept = [0] * len(self.filters)
         origin = tuple([lo for lo, _ in box])
         for number, tile in enumerate(tiles(shape, self.most)):
@@ -121,7 +121,9 @@ class _Stepper:
 
     def _collect(self, k: int, ndim: int, data: Any, mask: Any, tile: Box) -> int:
         shape = box_shape(tile)
-        mask = self.xp.broadcast_to(mask.reshape(mask.shape[:ndim]), shape[:ndim])
+        mask = mask.reshape(mask.shape[:ndim])
+        if mask.shape != shape[:ndim]:
+            mask = self.xp.broadcast_to(mask, shape[:ndim])
         if data.shape != shape:
             data = self.xp.broadcast_to(data, shape)
         return self.frame.collectors[k].add(self.frame.backend, data, mask, tile[ndim:])
@@ -179,9 +181,10 @@ def _kept_spans(
 class _BlockFold:
     """State of one fold over one block, tile by tile in C order."""
 
-    def __init__(self, fold: Fold, shape: tuple[int, ...], xp: ModuleType) -> None:
-        self.reduction, self.xp, self.shape = fold.reduction, xp, shape
-        self.fields = fold.reduction.fields
+    def __init__(
+        self, fold: Fold, fields: tuple[FieldSpec, ...], shape: tuple[int, ...], xp: ModuleType
+    ) -> None:
+        self.reduction, self.fields, self.xp, self.shape = fold.reduction, fields, xp, shape
         self.places, self.at, self.forms = _kept_spans(shape, fold.reduction.axes)
         self.states: list[State | None] = [None] * len(self.places)
 

@@ -16,7 +16,7 @@ SEGMENT = 1 << 17
 
 @lru_cache(1024)
 def tiles(shape: tuple[int, ...], most: int = SEGMENT) -> tuple[Box, ...]:
-    """Boxes of at most ``most`` elements that cover a block in C order.
+    """Boxes of at most ``most`` elements that cover a block in C order, about equally large.
 
     >>> tiles((2, 200), 200)
     (((0, 1), (0, 200)), ((1, 2), (0, 200)))
@@ -25,7 +25,8 @@ def tiles(shape: tuple[int, ...], most: int = SEGMENT) -> tuple[Box, ...]:
         return ((),)
     axis = next(k for k in range(len(shape)) if math.prod(shape[k + 1 :]) <= most)
     n, inner = shape[axis], math.prod(shape[axis + 1 :])
-    rows = max(1, most // max(1, inner))
+    parts = -(-n // max(1, most // max(1, inner)))
+    rows = -(-n // max(1, parts))
     lead = [[(i, i + 1) for i in range(m)] for m in shape[:axis]]
     spans = [(i, min(i + rows, n)) for i in range(0, n, rows)]
     rest = [[(0, m)] for m in shape[axis + 1 :]]

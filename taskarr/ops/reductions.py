@@ -49,13 +49,13 @@ def _accumulate(
     loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
     other = None if loop == x.dtype else loop  # a ufunc takes no dtype with a time unit
     found = reduced(getattr(xp, name), x, axes, other)
-    return (xp.asarray(found).astype(wide, copy=False),)
+    return (found if found.dtype == wide else found.astype(wide),)
 
 
 def _extreme(
     name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
 ) -> State:
-    return (xp.asarray(reduced(getattr(xp, name), x, axes)),)
+    return (reduced(getattr(xp, name), x, axes),)
 
 
 def _combine(name: str, xp: ModuleType, a: State, b: State) -> State:
@@ -110,41 +110,39 @@ def _moments(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldS
     """
     wide, real = fields[0].dtype, fields[1].dtype
     loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
-    count = math.prod(x.shape[a] for a in axes)
-    head = x[(*(slice(None),) * (axes[0] if axes else 0), slice(0, 16))] if axes else x
-    mean, squares, around = _around(xp, x, _average(xp, head, axes, loop, wide), axes, loop, wide)
-    if bool((squares * FAR < around).any()):
-        mean, squares, _ = _around(xp, x, _average(xp, x, axes, loop, wide), axes, loop, wide)
-    unit = xp.full((1,) * x.ndim, count, "f8")
-    return mean, squares.astype(real, copy=False), unit
+    count = math.prod([x.shape[a] for a in axes])
+    head = x[(*(slice(None),) * axes[0], slice(0, 16))] if axes else x
+    mean, squares, around = _around(xp, x, _average(xp, head, axes, loop), axes, wide)
+    if (squares * FAR < around).any():
+        mean, squares, _ = _around(xp, x, _average(xp, x, axes, loop), axes, wide)
+        squares = xp.maximum(squares, 0)
+    return mean, squares.astype(real, copy=False), np.float64(count)
 
 
 FAR = 64
 """How many times the squares around a guess may exceed those around the mean."""
 
 
-def _average(xp: ModuleType, x: Any, axes: tuple[int, ...], loop: Any, wide: Any) -> Any:
-    count = math.prod(x.shape[a] for a in axes)
-    total = xp.asarray(reduced(xp.add, x, axes, loop))
-    return (total.astype(wide, copy=False) / count).astype(loop, copy=False)
+def _average(xp: ModuleType, x: Any, axes: tuple[int, ...], loop: np.dtype) -> Any:
+    count = math.prod([x.shape[a] for a in axes])
+    return (reduced(xp.add, x, axes, loop) / count).astype(loop, copy=False)
 
 
 def _around(
-    xp: ModuleType, x: Any, center: Any, axes: tuple[int, ...], loop: Any, wide: Any
+    xp: ModuleType, x: Any, center: Any, axes: tuple[int, ...], wide: np.dtype
 ) -> tuple[Any, Any, Any]:
     """Mean, squares around the mean and around the center, of a segment."""
-    count = math.prod(x.shape[a] for a in axes)
-    apart = minus(xp, x, center, axes, loop)
-    total = xp.asarray(reduced(xp.add, apart, axes)).astype(wide, copy=False)
+    count = math.prod([x.shape[a] for a in axes])
+    apart = minus(xp, x, center, axes, center.dtype)
+    total = reduced(xp.add, apart, axes).astype(wide, copy=False)
     if apart.dtype.kind == "c":
         apart = apart.real**2 + apart.imag**2
     else:
         xp.multiply(apart, apart, out=apart)
-    around = xp.asarray(reduced(xp.add, apart, axes))
-    around = around.astype(wide.char.lower(), copy=False)
+    around = reduced(xp.add, apart, axes)
     shift = total / count
-    moved = total.real * shift.real + total.imag * shift.imag
-    return center + shift, xp.maximum(around - moved, 0), around
+    moved = total * shift if wide.kind != "c" else total.real * shift.real + total.imag * shift.imag
+    return center + shift, around - moved, around
 
 
 def _chan(xp: ModuleType, a: State, b: State) -> State:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.expr import Expr, Own, Put, moved_to, view_of
+from taskarr.expr import Expr, Own, Put, moved_to, same_world, view_of
 from taskarr.geometry.view import Affine, broadcast
 from taskarr.ops.creation import FILL
 from taskarr.ops.elementwise import cast
@@ -79,6 +79,7 @@ def _without_leading(value: Expr, ndim: int) -> Expr:
 
 def put(base: Expr, view: Affine, value: Expr) -> Expr:
     """Node of the base with a value, of the view's shape and the base's dtype, in the view."""
+    same_world((base, value))
     if 0 in view.shape:
         return base
     if view.is_identity:

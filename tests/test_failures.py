@@ -1,0 +1,433 @@
+"""A failure on any rank is everybody's: same exception, nothing changed, and the program goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import taskarr
+from scheduler import SPMDError, run_virtual
+from scheduler.comm import VirtualWorld
+from scheduler.errors import Failure
+from scheduler.plan import Plan, Recv, Send, Stage, Step
+from taskarr import evaluate
+from tests.layouts import TINY, on_ranks, quiet
+from tests.oracle import Raised
+
+X = np.arange(35.0).reshape(7, 5)
+
+
+class Injected(ArithmeticError):
+    """What the tests raise."""
+
+
+def fail(*args):
+    raise Injected("injected")
+
+
+def places(plan: Plan) -> list[tuple[str, int, int]]:
+    """All that can fail in a plan: (kind, step, number in it)."""
+    found = []
+    for at, step in enumerate(plan.steps):
+        if isinstance(step, Stage):
+            found.append(("stage", at, 0))
+            continue
+        found += [("task", at, k) for k in range(len(step.tasks))]
+        found += [("send", at, k) for k, s in enumerate(step.sends) if isinstance(s, Send)]
+        found += [("recv", at, k) for k, r in enumerate(step.recvs) if isinstance(r, Recv)]
+    return found
+
+
+def broken(plan: Plan, kind: str, at: int, k: int) -> Plan:
+    """The plan with one thing in it that raises."""
+    steps = list(plan.steps)
+    step = steps[at]
+    if isinstance(step, Stage):
+        run = step.run
+
+        def failing(world, values):
+            run(world, Failure(at, Injected("injected")))
+
+        def failing_stage(world, values):
+            try:
+                failing(world, values)
+            except Exception as error:
+                raise Injected("injected") from error
+
+        steps[at] = replace(step, run=failing_stage)
+    else:
+        name = {"task": "tasks", "send": "sends", "recv": "recvs"}[kind]
+        call = {"task": "run", "send": "pack", "recv": "make"}[kind]
+        items = list(getattr(step, name))
+        items[k] = replace(items[k], **{call: fail})
+        steps[at] = replace(step, **{name: tuple(items)})
+    return Plan(tuple(steps), plan.outputs)
+
+
+def halves(a):
+    """Expressions with messages, trees, dense exchanges and views."""
+    return (a[1:] + a[:-1]) * 2, a.sum(), a.std(axis=0), a.redistribute(split=1), a[::-1, ::2].T + 1
+
+
+def masked(a):
+    return (a[a[:, 1] % 2 == 0],)
+
+
+def written(a):
+    a[1:-1] = a[2:] + a[:-2]
+    a += 1
+    return a, a.max(axis=1)
+
+
+@pytest.mark.parametrize("program", [halves, masked, written], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_any_failure_on_any_rank(monkeypatch, program, n):
+    """Every task, message and stage of every rank fails once; a second try is right."""
+    real = evaluate.execute
+    todo: dict[int, list] = {}
+
+    def count(world, plan, values, where):
+        todo.setdefault(world.rank, []).append(places(plan))
+        return real(world, plan, values, where)
+
+    def clean(world):
+        a = taskarr.asarray(X, split=0).persist()
+        return taskarr.compute(*program(a))
+
+    monkeypatch.setattr(evaluate, "execute", count)
+    ran = on_ranks(n, clean)
+    assert ran.flowed or n == 1
+    expected = ran.value
+    cases = [
+        (rank, run, place) for rank in range(n) for run, p in enumerate(todo[rank]) for place in p
+    ]
+    assert len(cases) > 5
+    if n > 1:
+        assert {place[0] for _, _, place in cases} >= {"task", "stage"}
+    cases = cases[:: max(1, len(cases) // 40)]
+
+    def broken_run(world):
+        found = []
+        for rank, number, place in cases:
+            a = taskarr.asarray(X, split=0).persist()
+            before = a.copy().persist()
+            runs = iter(range(100))
+
+            def execute(w, plan, values, where, r=rank, k=number, p=place, runs=runs):
+                if next(runs) == k and w.rank == r:
+                    plan = broken(plan, *p)
+                return real(w, plan, values, where)
+
+            world.state["execute"] = execute
+            try:
+                taskarr.compute(*program(a))
+            except Injected as error:
+                found.append((type(error).__name__, str(error)))
+            else:
+                found.append("nothing was raised")
+            world.state["execute"] = real
+            assert (before * 1).numpy().tobytes() == X.tobytes()
+            b = taskarr.asarray(X, split=0).persist()
+            again = taskarr.compute(*program(b))
+            assert all(x.tobytes() == y.tobytes() for x, y in zip(again, expected, strict=True))
+        return found
+
+    def chosen(world, plan, values, where):
+        return world.state.get("execute", real)(world, plan, values, where)
+
+    monkeypatch.setattr(evaluate, "execute", chosen)
+    found = on_ranks(n, broken_run).value
+    wrong = [
+        (case, f) for case, f in zip(cases, found, strict=True) if f != ("Injected", "injected")
+    ]
+    assert not wrong, wrong[:5]
+
+
+def test_nothing_is_committed(monkeypatch):
+    """After a failed run every array is as it was, and can be computed later."""
+    real = evaluate.execute
+
+    def execute(world, plan, values, where):
+        if world.state.get("broken") and world.rank == world.size - 1:
+            last = max(k for k, s in enumerate(plan.steps) if isinstance(s, Step) and s.tasks)
+            plan = broken(plan, "task", last, len(plan.steps[last].tasks) - 1)
+        return real(world, plan, values, where)
+
+    monkeypatch.setattr(evaluate, "execute", execute)
+
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        b = a * 2
+        view = b[1:]
+        total = b.sum()
+        view += 100
+        world.state["broken"] = True
+        for act in (
+            b.numpy,
+            b.persist,
+            total.numpy,
+            view.gather,
+            lambda: float(total),
+            lambda: str(b),
+        ):
+            with pytest.raises(Injected):
+                act()
+        with pytest.raises(Injected):
+            a[a > 3]
+        assert not b._cell.expr.held
+        world.state["broken"] = False
+        return a.numpy(), b.numpy(), view.numpy(), total.numpy(), a[a > 3].numpy()
+
+    y = X * 2
+    y[1:] += 100
+    for n in (1, 2, 3):
+        for found, wanted in zip(
+            on_ranks(n, job).value, (X, y, y[1:], (X * 2).sum(), X[X > 3]), strict=True
+        ):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100_000])
+def test_exceptions_of_any_kind_reach_all_ranks(monkeypatch, size):
+    class Unpicklable(Exception):
+        def __reduce__(self):
+            raise TypeError("no")
+
+    real = evaluate.execute
+    errors = (ValueError("x" * size), MemoryError(), KeyError(1, 2), Unpicklable("mine"))
+
+    def job(world):
+        names = []
+        for error in errors:
+
+            def raising(*args, error=error):
+                raise error
+
+            def execute(w, plan, values, where, raising=raising):
+                if w.rank == 1 % w.size:
+                    at = next(k for k, s in enumerate(plan.steps) if getattr(s, "tasks", ()))
+                    tasks = plan.steps[at].tasks
+                    first = replace(
+                        plan.steps[at], tasks=(replace(tasks[0], run=raising), *tasks[1:])
+                    )
+                    plan = Plan((*plan.steps[:at], first, *plan.steps[at + 1 :]), plan.outputs)
+                return real(w, plan, values, where)
+
+            world.state["execute"] = execute
+            try:
+                (taskarr.asarray(X, split=0) + 1).numpy()
+            except Exception as caught:
+                names.append((isinstance(caught, type(error)), str(error) in str(caught)))
+            world.state["execute"] = real
+        return names
+
+    monkeypatch.setattr(
+        evaluate, "execute", lambda w, *rest: w.state.get("execute", real)(w, *rest)
+    )
+    for n in (1, 3):
+        for rank, names in enumerate(on_ranks(n, job, alike=False).values):
+            own = rank == 1 % n
+            assert names == [(True, True)] * 3 + [(own, True)]
+
+
+BAD = {
+    "shapes": lambda a: a + np.ones(4),
+    "key": lambda a: a[9],
+    "axis": lambda a: a.sum(axis=3),
+    "dtype": lambda a: a & a,
+    "write": lambda a: a.__setitem__(0, np.ones(4)),
+    "truth": lambda a: bool(a),
+    "minimum of nothing": lambda a: a[:0].min(),
+    "mask": lambda a: a[np.ones(3, bool)],
+    "layout": lambda a: a.redistribute(split=5),
+    "root": lambda a: a.gather(root=99),
+    "file": lambda a: taskarr.load("/does/not/exist.npy"),
+    "folder": lambda a: taskarr.save("/does/not/exist.npy", a),
+    "object": lambda a: taskarr.asarray([None]),
+    "later": lambda a: a[[1, 2]],
+    "settings": lambda a: taskarr.settings(block=-1).__enter__(),
+}
+
+
+def test_the_program_goes_on_after_bad_input():
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        b = a * 2
+        names = []
+        for act in BAD.values():
+            try:
+                act(b)
+            except Exception as error:
+                names.append(Raised(type(error).__name__, str(error)))
+            else:
+                names.append("nothing was raised")
+            b = b + 1
+        return names, b.numpy()
+
+    for n in (1, 2, 5):
+        names, b = on_ranks(n, job).value
+        assert all(isinstance(name, Raised) for name in names), dict(zip(BAD, names, strict=True))
+        np.testing.assert_array_equal(b, X * 2 + len(BAD))
+
+
+# ------------------------------------------------------------------ ranks that disagree
+
+
+def each(n, job):
+    """What every rank raised or gave."""
+
+    def guarded(world):
+        try:
+            with taskarr.settings(**TINY):
+                return job(world)
+        except Exception as error:
+            return error
+
+    with quiet():
+        return run_virtual(n, guarded)
+
+
+def other_operation(world, a):
+    return ((a + 1) if world.rank else (a - 1)).numpy()
+
+
+def other_shape(world, a):
+    return a[world.rank :].numpy()
+
+
+def other_dtype(world, a):
+    return a.astype("f4" if world.rank else "f8").numpy()
+
+
+def other_layout(world, a):
+    return taskarr.asarray(X, split=world.rank % 2).sum().numpy()
+
+
+def other_axis(world, a):
+    return a.sum(axis=min(world.rank, 1)).numpy()
+
+
+def other_length(world, a):
+    return taskarr.compute(*[a + k for k in range(1 + (world.rank == 1))])
+
+
+def other_key_of_a_write(world, a):
+    a[min(world.rank, 1)] = 0
+    return a.numpy()
+
+
+def other_held_nodes(world, a):
+    b = a * 2
+    if world.rank == 0:
+        b.persist()
+    return (b + 1).numpy()
+
+
+def load_or_compute(world, a):
+    return a.numpy() if world.rank else taskarr.load("x.npy")
+
+
+def save_or_compute(world, a):
+    return a.sum().numpy() if world.rank else taskarr.save("x.npy", a)
+
+
+def print_on_one_rank(world, a):
+    if world.rank == 0:
+        str(a * 2)
+    return (a + 1).sum().numpy()
+
+
+def mask_on_one_rank(world, a):
+    return a[a > 3] if world.rank == 0 else a.sum().numpy()
+
+
+DISAGREE = (
+    other_operation, other_shape, other_dtype, other_layout, other_axis, other_length,
+    other_key_of_a_write, other_held_nodes, load_or_compute, save_or_compute, print_on_one_rank,
+    mask_on_one_rank,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", DISAGREE, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("n", [2, 3])
+def test_ranks_that_compute_different_things_are_told_so(program, n):
+    found = each(n, lambda world: program(world, taskarr.asarray(X, split=0)))
+    assert all(isinstance(error, SPMDError) for error in found), found
+    for error in found:
+        assert "test_failures.py" in str(error)
+
+
+def test_the_first_difference_and_the_lines_are_named():
+    found = each(2, lambda world: other_operation(world, taskarr.asarray(X, split=0)))
+    for error in found:
+        text = str(error)
+        assert "subtract" in text and "add" in text
+        assert "rank 0" in text and "rank 1" in text
+        assert "numpy()" in text
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_program_goes_on_after_a_disagreement(n):
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        for program in DISAGREE[:7]:
+            with pytest.raises(SPMDError):
+                program(world, a.copy())
+        return (a + 1).numpy()
+
+    for found in each(n, job):
+        np.testing.assert_array_equal(found, X + 1)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_rank_that_ends_early_is_named(n):
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        if world.rank == 1:
+            return "ended"
+        return a.sum().numpy()
+
+    found = each(n, job)
+    assert found[1] == "ended"
+    for rank in {0, n - 1} - {1}:
+        assert isinstance(found[rank], SPMDError)
+        assert "rank 1 has ended" in str(found[rank])
+
+
+def test_a_rank_that_raises_alone_is_named():
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        if world.rank == 1:
+            raise KeyError("mine")
+        return a.sum().numpy()
+
+    found = each(3, job)
+    assert isinstance(found[1], KeyError)
+    for rank in (0, 2):
+        assert isinstance(found[rank], SPMDError)
+        assert "rank 1" in str(found[rank])
+
+
+def test_arrays_of_two_worlds_in_one_expression():
+    def job(world):
+        a = taskarr.asarray(X)
+        other = taskarr.asarray(X, comm=VirtualWorld())
+        for act in (
+            lambda: a + other,
+            lambda: other * a,
+            lambda: taskarr.where(a > 3, other, 0),
+            lambda: a[other > 3],
+            lambda: a.__setitem__(0, other[0]),
+            lambda: a.__iadd__(other),
+            lambda: taskarr.compute(a, other),
+        ):
+            with pytest.raises(ValueError, match="two communicators"):
+                act()
+        return a.numpy(), (other + 1).numpy()
+
+    for n in (1, 3):
+        a, b = on_ranks(n, job).value
+        np.testing.assert_array_equal(a, X)
+        np.testing.assert_array_equal(b, X + 1)
