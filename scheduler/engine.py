@@ -68,25 +68,30 @@ def execute(
     if table is None:
         table = prepare(plan)
         object.__setattr__(plan, "prepared", table)
-    store = _store(table, values)
+    store = [ABSENT] * len(table.steps)
+    missing = _fill(store, table, values)
     del values
     if observers is None:
         observers = world.observers
-    if world.size == 1 and table.silent and not observers:
+    if world.size == 1 and table.silent and not observers and not missing:
         _run_alone(world, table, store, where)
     else:
-        Run(world, table, store, where, observers).run()
+        run = Run(world, table, store, where, observers)
+        for key, slot in missing:
+            store[slot] = run.fail(0, ValueError(f"the plan needs a value for {key!r}"))
+        run.run()
     return {key: store[slot] for key, slot in table.outputs}
 
 
-def _store(table: Prepared, values: dict[Key, Any]) -> list[Any]:
-    store = [ABSENT] * len(table.steps)
-    try:
-        for key, slot in table.given:
+def _fill(store: list[Any], table: Prepared, values: dict[Key, Any]) -> list[tuple[Key, int]]:
+    """Put the given values into the store, and return the keys and slots of missing ones."""
+    missing = []
+    for key, slot in table.given:
+        if key in values:
             store[slot] = values[key]
-    except KeyError as error:
-        raise ValueError(f"the plan needs a value for {error}") from None
-    return store
+        else:
+            missing.append((key, slot))
+    return missing
 
 
 def _run_alone(world: World, table: Prepared, store: list[Any], where: str) -> None:

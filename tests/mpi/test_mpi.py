@@ -17,7 +17,7 @@ from tests.oracle import Check, difference, on_these_ranks
 pytestmark = pytest.mark.ranks(1, 2, 3)
 
 X = np.arange(35.0).reshape(7, 5)
-I = np.arange(35).reshape(7, 5)
+N = np.arange(35).reshape(7, 5)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_elementwise_and_broadcasting(world):
         "shapes": lambda xp, a, b: a + b[:, :2],
         "overflow": lambda xp, a, b: a.astype("u1") + 300,
     }
-    hold(world, acts, (I, I[::-1] * 2))
+    hold(world, acts, (N, N[::-1] * 2))
     if world.size > 1:
         assert world.allreduce(np.array([moved(world)]), "sum", "test")[0] > 0
 
@@ -74,7 +74,7 @@ def test_reductions(world):
         for axis in (None, 0, 1)
     }
     hold(world, acts, (X / 7 + 0.5,), exact=False)
-    hold(world, {"sum": lambda xp, a: a.sum(axis=(0, 1), keepdims=True)}, (I,))
+    hold(world, {"sum": lambda xp, a: a.sum(axis=(0, 1), keepdims=True)}, (N,))
 
 
 def test_keys_and_writes(world):
@@ -103,7 +103,7 @@ def test_keys_and_writes(world):
         "written": written,
         "aliased": aliased,
     }
-    hold(world, acts, (I,))
+    hold(world, acts, (N,))
 
 
 def test_masks(world):
@@ -118,12 +118,12 @@ def test_masks(world):
         "then": lambda xp, a: a[a > 11][::-1] * 2,
         "put": put,
     }
-    hold(world, acts, (I,))
+    hold(world, acts, (N,))
 
 
 def test_redistribution_and_fetching(world):
     for dtype in ("f8", "c16", "i1", "S3"):
-        x = I.astype(dtype)
+        x = N.astype(dtype)
         a = taskarr.asarray(x, split=0)
         for split in (1, (0, 1), None, 0):
             a = a.redistribute(split=split)
@@ -189,7 +189,7 @@ def test_bits(world):
 def test_an_error_is_everybodys(world):
     a = taskarr.asarray(X, split=0)
     if world.size > 1:
-        with pytest.raises(SPMDError, match="test_mpi.py"):
+        with pytest.raises(SPMDError, match=r"test_mpi\.py"):
             (a + 1 if world.rank else a - 1).numpy()
     with pytest.raises(ValueError, match="broadcast"):
         a + np.ones(3)

@@ -12,18 +12,74 @@ from taskarr.ops.elementwise import UFUNCS
 from tests.layouts import CUT, LAYOUTS, RANKS
 from tests.oracle import Check, verify
 
-DTYPES = "? b B h H i I l L e f d F D".split()
-EXACT = set(
-    """
-    add subtract multiply divide floor_divide remainder fmod negative positive absolute fabs sign
-    square sqrt floor ceil trunc rint maximum minimum fmax fmin copysign nextafter spacing heaviside
-    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
-    logical_not bitwise_and bitwise_or bitwise_xor invert left_shift right_shift gcd lcm
-    isfinite isinf isnan isnat signbit conjugate
-    """.split()
-)
-OPERATORS = "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift".split()
-COMPARISONS = "eq ne lt le gt ge".split()
+DTYPES = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d", "F", "D"]
+EXACT = {
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "floor_divide",
+        "remainder",
+        "fmod",
+        "negative",
+        "positive",
+        "absolute",
+        "fabs",
+        "sign",
+        "square",
+        "sqrt",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "copysign",
+        "nextafter",
+        "spacing",
+        "heaviside",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "logical_not",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "invert",
+        "left_shift",
+        "right_shift",
+        "gcd",
+        "lcm",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "isnat",
+        "signbit",
+        "conjugate",
+    }
+OPERATORS = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+]
+COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
 
 
 def data(dtype: str, shape: tuple[int, ...] = (7, 5), seed: int = 0) -> np.ndarray:

@@ -25,7 +25,8 @@ DEEP = [
     (slice(None, None, -1), 2, slice(1, 3)), (None, slice(1, 3), None, ..., 2), (1, None, 1, 1),
 ]  # fmt: skip
 WRONG = [
-    7, -8, (0, 5), (0, 0, 0), (..., ...), "text", 1.5, (0, 1.5), 2j, {}, np.float64(1), slice(0, 3, 0),
+    7, -8, (0, 5), (0, 0, 0), (..., ...), "text", 1.5, (0, 1.5), 2j, {}, np.float64(1),
+    slice(0, 3, 0),
     slice("a", None), slice(1.5, None), (None, 7), 10**30, np.array(1.5), object(), {1: 2}, b"a",
 ]  # fmt: skip
 

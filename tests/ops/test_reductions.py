@@ -12,7 +12,7 @@ from tests.layouts import CUT, LAYOUTS, RANKS, on_ranks
 from tests.oracle import Check, verify
 
 NAMES = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all")
-DTYPES = "? b B h H i I l L e f d F D".split()
+DTYPES = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d", "F", "D"]
 AXES = (None, 0, 1, -1, (0, 1), (), (1, 0))
 EXACT = ("min", "max", "any", "all")
 

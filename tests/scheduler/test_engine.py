@@ -559,3 +559,14 @@ def test_mpi_ranks_enter_stages_after_a_failure(world, place):
         execute(world, staged(world.rank, broken), {}, "test")
     total = world.size * (world.size + 1) // 2
     assert execute(world, staged(world.rank), {}, "next run")["s"] == total
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_value_that_one_rank_lacks_is_everybodys_error(size):
+    def body(world):
+        plan = Plan((Step("s", (Task("t", lambda x: x, ("x",), "y", 0),)),), ("y",))
+        with pytest.raises(ValueError, match="'x'"):
+            execute(world, plan, {} if world.rank == 1 else {"x": 1}, "here")
+        return execute(world, plan, {"x": 2}, "here")
+
+    assert run_virtual(size, body) == [{"y": 2}] * size
