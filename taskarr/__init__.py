@@ -4,6 +4,8 @@ Importing the package imports neither NumPy nor MPI; the first use of a name doe
 """
 
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
+from sys import modules as _modules
 from typing import TYPE_CHECKING, Any
 
 from taskarr.launch import begin as _begin
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name.startswith("__") or _is_module(name):
         raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
     if name in ("rank", "size"):
         return getattr(_import_module("scheduler").current(), name)
@@ -29,6 +31,11 @@ def __getattr__(name: str) -> Any:
         return public[name]
     numpy, protocols = _import_module("numpy"), _import_module("taskarr.protocols")
     raise protocols.missing(name, numpy, "taskarr")
+
+
+def _is_module(name: str) -> bool:
+    """Whether a submodule is asked for, by an import that loads it next."""
+    return "taskarr.api" not in _modules and _find_spec(f"taskarr.{name}") is not None
 
 
 def __dir__() -> list[str]:

@@ -9,12 +9,14 @@ Roots that sweep the same iteration space and don't need each other's stored val
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from taskarr.expr import Elementwise, Filtered, Generate, Held, Op, Own, Put, Reduce, Viewed
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.view import Affine, broadcast, identity
+from taskarr.kernel.tiles import TILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Pass:
 
 Graph = Sequence[Node]
 Read = tuple[int, Affine]
+Uses = dict[tuple[Layout, Affine], None]
 
 
 def space_of(graph: Graph, root: int) -> Layout:
@@ -65,6 +68,8 @@ def body(graph: Graph, position: int, view: Affine | None = None) -> list[Read]:
     elif isinstance(node.op, Filtered):
         data, mask = (graph[i].shape for i in node.inputs)
         inner = [identity(data), leading(mask, data)]
+    elif isinstance(node.op, Reduce):
+        return [(node.inputs[0], identity(graph[node.inputs[0]].shape))]
     elif isinstance(node.op, Put):
         inner = [node.op.view, identity(node.op.view.shape)]
     else:
@@ -82,6 +87,27 @@ def leading(mask: tuple[int, ...], data: tuple[int, ...]) -> Affine:
         (0,) * len(mask),
         (*(1,) * len(mask), *(0,) * rest),
         mask,
+    )
+
+
+def is_row_wise(graph: Graph, position: int, space: Layout, view: Affine) -> bool:
+    """Whether a reduction can be computed at each tile of the pass that reads it.
+
+    So it is if the pass sweeps the reduction's input, each tile holds whole rows of what is
+    reduced, and the result is read where its row is: ``x - x.mean(axis=1, keepdims=True)``.
+    """
+    node = graph[position]
+    if not isinstance(node.op, Reduce):
+        return False
+    source, axes = graph[node.inputs[0]], node.op.reduction.axes
+    first = len(source.shape) - len(axes)
+    return (
+        source.layout == space
+        and 0 < first < len(source.shape)
+        and axes == tuple(range(first, len(source.shape)))
+        and all(len(space.axes[a].bounds) == 2 for a in axes)
+        and prod(source.shape[first:]) <= TILE
+        and view == leading(node.shape, source.shape)
     )
 
 
@@ -126,15 +152,12 @@ def passes(graph: Graph, wanted: set[int]) -> list[Pass]:
 def _roots(graph: Graph, wanted: set[int]) -> set[int]:
     """Wanted nodes, reductions below them, and nodes that are read through several views."""
     roots = {r for r in wanted if not isinstance(graph[r].op, Held)}
-    uses: dict[int, dict[tuple[Layout, Affine], None]] = {}
+    uses: dict[int, Uses] = {}
     for position in range(max(roots, default=-1), -1, -1):
         node, seen = graph[position], uses.get(position)
         if seen is None and position not in roots:
             continue
-        if seen and (
-            isinstance(node.op, Reduce | Filtered | Own | Put)
-            or (len(seen) > 1 and isinstance(node.op, Elementwise))
-        ):
+        if seen and _is_stored(graph, position, seen):
             roots.add(position)
         if is_leaf(node):
             continue
@@ -143,6 +166,16 @@ def _roots(graph: Graph, wanted: set[int]) -> set[int]:
             for child, inner in body(graph, position, view):
                 uses.setdefault(child, {})[space, inner] = None
     return roots
+
+
+def _is_stored(graph: Graph, position: int, seen: Uses) -> bool:
+    """Whether a node that is read so must be stored first."""
+    op = graph[position].op
+    if isinstance(op, Reduce):
+        return not all(is_row_wise(graph, position, space, view) for space, view in seen)
+    if isinstance(op, Filtered | Own | Put):
+        return True
+    return len(seen) > 1 and isinstance(op, Elementwise)
 
 
 def _reads(graph: Graph, roots: set[int], root: int) -> Iterator[tuple[int, Affine, bool]]:
@@ -184,7 +217,7 @@ def _shared(graph: Graph, roots: set[int], levels: dict[int, int]) -> set[int]:
     for root in roots:
         home = (levels[root], space_of(graph, root))
         for position, _, stored in _reads(graph, roots, root):
-            if not stored and isinstance(graph[position].op, Elementwise):
+            if not stored and isinstance(graph[position].op, Elementwise | Reduce):
                 homes.setdefault(position, set()).add(home)
     twice = {p for p, home in homes.items() if len(home) > 1}
     inner = {i for p in twice for i in graph[p].inputs if len(homes.get(i, ())) > 1}

@@ -382,3 +382,76 @@ def test_settings_are_checked():
             pass
     with pytest.raises(TypeError), taskarr.settings(nothing=1):
         pass
+
+
+def test_what_any_rank_holds_is_kept():
+    """Ranks may let go of an array at different times, as garbage collection does."""
+
+    def job(world):
+        a = taskarr.asarray(numbers(), split=0)
+        b = a * 2
+        c = b + 1
+        expr = b._expr
+        if world.rank == 0:
+            del b
+        c.persist()
+        total = (c + expr.shape[0]).sum()
+        return c.numpy(), expr.held, float(total)
+
+    for n in (1, 2, 3):
+        c, kept, total = on_ranks(n, job).value
+        np.testing.assert_array_equal(c, numbers() * 2 + 1)
+        assert kept is (n > 1)
+        assert total == (numbers() * 2 + 8).sum()
+
+
+def test_what_nobody_holds_is_not_kept():
+    def job(world):
+        a = taskarr.asarray(numbers(), split=0)
+        inner = (a * 2)._expr
+        kept = (a * 3).persist()._expr
+        ((a * 2) + (a * 3)).persist()
+        return inner.held, kept.held
+
+    for n in (1, 3):
+        assert on_ranks(n, job).value == (False, True)
+
+
+def test_long_chains_of_pending_work():
+    def job(world):
+        a = taskarr.asarray(numbers(), split=0)
+        total = a.sum()
+        for k in range(600):
+            a += 1
+            total = total + a[0, 0] * 0 + k
+        b = a[1:]
+        for _ in range(300):
+            b[0] = b[1] + 0
+        return a.numpy(), total.numpy()
+
+    expected = numbers() + 600
+    expected[1] = expected[2]
+    for n in (1, 3):
+        a, total = on_ranks(n, job).value
+        np.testing.assert_array_equal(a, expected)
+        assert total == numbers().sum() + sum(range(600))
+
+
+def test_loops_send_the_same_at_every_turn():
+    def job(world):
+        u = taskarr.asarray(numbers((24, 5)), split=0)
+        sent = []
+        for _ in range(12):
+            before = world.counters["send_bytes"] + world.counters["alltoallv_bytes"]
+            u[1:-1] = (u[2:] + u[:-2]) / 2
+            u.persist()
+            sent.append(world.counters["send_bytes"] + world.counters["alltoallv_bytes"] - before)
+        return u.numpy(), sent
+
+    x = numbers((24, 5))
+    for _ in range(12):
+        x[1:-1] = (x[2:] + x[:-2]) / 2
+    for n in (2, 3, 5):
+        for u, sent in on_ranks(n, job, alike=False).values:
+            np.testing.assert_array_equal(u, x)
+            assert len(set(sent)) == 1

@@ -46,6 +46,7 @@ def results(a, b):
         "expression": ((a - b) ** 2).sum(),
         "expression 0": (taskarr.sqrt(abs(a)) * b).sum(axis=0),
         "standard": ((a - a.mean(axis=0)) / a.std(axis=0)).sum(),
+        "standard rows": (a - a.mean(axis=1, keepdims=True)) / a.std(axis=1, keepdims=True),
         "view": a[1:-1:2, ::-3].sum(),
         "view 0": (a[2:] * b[:-2]).sum(axis=0),
         "transposed": a.T.sum(axis=0),

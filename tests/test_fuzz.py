@@ -23,7 +23,7 @@ from scheduler.plan import Plan, check_together
 from taskarr import evaluate
 from tests.layouts import on_ranks, quiet, uneven
 
-EXAMPLES = int(os.environ.get("TASKARR_FUZZ", "300"))
+EXAMPLES = int(os.environ.get("TASKARR_FUZZ", "600"))
 SEED = int(os.environ.get("TASKARR_FUZZ_SEED", "0"))
 
 DTYPES = ("?", "i1", "u2", "i8", "f4", "f8", "c16")
@@ -282,6 +282,23 @@ def close(found: np.ndarray, expected: np.ndarray, scale: float) -> bool:
     return np.allclose(found, expected, rtol=64 * eps, atol=64 * eps * scale, equal_nan=True)
 
 
+def hold(program: list[Any], ranks: int, order: int, **options: Any) -> None:
+    """Hold a program's variables, exceptions and plans to what they should be."""
+    with quiet():
+        expected, errors = play(np, program)
+    expected = [np.asarray(x) for x in expected]
+    with recorded(ranks) as plans:
+        ran = on_ranks(ranks, job, program, seed=order, **options)
+    found, raised = ran.value
+    assert raised == errors
+    for together in zip(*plans, strict=True):
+        check_together(together)
+    scale = scale_of(expected)
+    for number, (x, y) in enumerate(zip(found, expected, strict=True)):
+        assert close(x, y, scale), f"variable {number}: {x!r}, NumPy {y!r}"
+    flowed.append(ran.flowed)
+
+
 @pytest.mark.limit(60 + EXAMPLES)
 @seed(SEED)
 @settings(
@@ -291,25 +308,39 @@ def close(found: np.ndarray, expected: np.ndarray, scale: float) -> bool:
 )
 @given(
     first=st.lists(makes, min_size=1, max_size=2),
-    rest=st.lists(steps, min_size=1, max_size=5),
+    rest=st.lists(steps, min_size=2, max_size=6),
     ranks=st.integers(1, 7),
     order=st.integers(0, 3),
 )
 def test_programs(first, rest, ranks, order):
-    program = [*first, *rest]
-    with quiet():
-        expected, errors = play(np, program)
-    expected = [np.asarray(x) for x in expected]
-    with recorded(ranks) as plans:
-        ran = on_ranks(ranks, job, program, seed=order)
-    found, raised = ran.value
-    assert raised == errors
-    for together in zip(*plans, strict=True):
-        check_together(together)
-    scale = scale_of(expected)
-    for number, (x, y) in enumerate(zip(found, expected, strict=True)):
-        assert close(x, y, scale), f"variable {number}: {x!r}, NumPy {y!r}"
-    flowed.append(ran.flowed)
+    hold([*first, *rest], ranks, order)
+
+
+large = st.builds(
+    Make,
+    pick((3000, 7), (50, 400), (20000,), (7, 3000), (20, 30, 40), (1, 9000), (5000, 1)),
+    pick("i8", "f4", "f8"),
+    st.integers(0, 6),
+    splits,
+    st.just(False),
+)
+
+
+@pytest.mark.limit(60 + EXAMPLES)
+@seed(SEED)
+@settings(
+    max_examples=EXAMPLES // 10, derandomize=not SEED, suppress_health_check=list(HealthCheck)
+)
+@given(
+    first=st.lists(large, min_size=1, max_size=2),
+    rest=st.lists(steps, min_size=2, max_size=6),
+    ranks=st.integers(1, 4),
+    block=pick(1 << 12, 1 << 16, None),
+)
+def test_programs_of_larger_arrays(first, rest, ranks, block):
+    """Blocks of many tiles, bricks of many blocks, and the default settings."""
+    rest = [step for step in rest if getattr(step, "name", "") != "prod"]
+    hold([*first, *rest], ranks, 0, block=block, replicate=block is None)
 
 
 def test_messages_flowed():

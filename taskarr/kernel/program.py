@@ -130,6 +130,16 @@ class Assembler:
         self.calls.append(Call(function, args, target))
         return target
 
+    def is_whole(self, ref: Ref) -> bool:
+        """Whether a value has the tile's length on every axis."""
+        kind, number = ref
+        if kind == "temp":
+            return all(self.temps[number][1])
+        if kind == "leaf":
+            leaf = list(self.leaves)[number]
+            return leaf.kind == "array" and NEW not in leaf.view.axes
+        return kind == "out"
+
     def output(self, value: Ref, dtype: np.dtype) -> Ref:
         """Store a value as the next output, and give the place from which to read it again."""
         target = ("out", len(self.outputs))

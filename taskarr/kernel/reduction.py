@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from taskarr.kernel.functions import Function
+
 State = tuple[Any, ...]
 Node = tuple[int, int]
 Key = tuple[Node, ...]
@@ -89,6 +91,19 @@ class Reduction:
         """Result of the state of everything, reduced axes kept as length 1."""
         found = xp.asarray(self.row.finish(xp, state, self.count, self.options))
         return found.astype(self.dtype, copy=False)
+
+
+def of_rows(reduction: Reduction) -> Function:
+    """Elementwise function that reduces whole rows: each result stands for all of its row."""
+
+    def bind(xp: ModuleType) -> Callable[..., Any]:
+        def reduce(x: Any, out: Any) -> None:
+            state = reduction.partial(xp, xp.ascontiguousarray(x))
+            xp.copyto(out, reduction.finish(xp, state), casting="unsafe")
+
+        return reduce
+
+    return Function(f"{reduction.row.name} of rows", bind)
 
 
 def top(blocks: int) -> int:

@@ -113,9 +113,11 @@ def _moments(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldS
     count = math.prod([x.shape[a] for a in axes])
     head = x[(*(slice(None),) * axes[0], slice(0, 16))] if axes else x
     mean, squares, around = _around(xp, x, _average(xp, head, axes, loop), axes, wide)
-    if (squares * FAR < around).any():
-        mean, squares, _ = _around(xp, x, _average(xp, x, axes, loop), axes, wide)
-        squares = xp.maximum(squares, 0)
+    far = squares * FAR < around
+    if far.any():
+        again = _around(xp, x, _average(xp, x, axes, loop), axes, wide)
+        mean = xp.where(far, again[0], mean)
+        squares = xp.where(far, xp.maximum(again[1], 0), squares)
     return mean, squares.astype(real, copy=False), np.float64(count)
 
 

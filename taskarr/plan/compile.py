@@ -6,6 +6,7 @@ from taskarr.expr import Elementwise, Filtered, Generate, Move, Own, Put, Reduce
 from taskarr.geometry.view import NEW, Affine, identity
 from taskarr.kernel.functions import CAST
 from taskarr.kernel.program import Assembler, Filter, Fold, Leaf, Program, Ref
+from taskarr.kernel.reduction import of_rows
 from taskarr.optimize import Graph, Pass, Read, body, same_point
 
 
@@ -129,10 +130,20 @@ class _Compiler:
         inputs = [self.values[read] for read in body(self.graph, position, view)]
         if isinstance(node.op, Viewed | Move | Own):
             return inputs[0]
+        if isinstance(node.op, Reduce):
+            rows = self._whole(inputs[0], body(self.graph, position)[0])
+            return self.assembler.call(of_rows(node.op.reduction), (rows,), node.dtype, view)
         assert isinstance(node.op, Elementwise), node.op
         ready, args = iter(inputs), iter(range(node.first_arg, node.first_arg + 99))
         refs = tuple(next(ready) if o == "x" else ("arg", next(args)) for o in node.op.order)
         return self.assembler.call(node.op.function, refs, node.dtype, view)
+
+    def _whole(self, ref: Ref, read: Read) -> Ref:
+        """Value that has the tile's length on every axis."""
+        if self.assembler.is_whole(ref):
+            return ref
+        source, view = read
+        return self.assembler.call(CAST, (ref,), self.graph[source].dtype, view)
 
     def _read(self, leaf: Leaf) -> Ref:
         """Leaf as it lies when its rows are contiguous, else packed, so that bits don't depend."""

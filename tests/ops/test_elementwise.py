@@ -14,57 +14,57 @@ from tests.oracle import Check, verify
 
 DTYPES = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d", "F", "D"]
 EXACT = {
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "floor_divide",
-        "remainder",
-        "fmod",
-        "negative",
-        "positive",
-        "absolute",
-        "fabs",
-        "sign",
-        "square",
-        "sqrt",
-        "floor",
-        "ceil",
-        "trunc",
-        "rint",
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "copysign",
-        "nextafter",
-        "spacing",
-        "heaviside",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "logical_not",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "invert",
-        "left_shift",
-        "right_shift",
-        "gcd",
-        "lcm",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "isnat",
-        "signbit",
-        "conjugate",
-    }
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "negative",
+    "positive",
+    "absolute",
+    "fabs",
+    "sign",
+    "square",
+    "sqrt",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "copysign",
+    "nextafter",
+    "spacing",
+    "heaviside",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "logical_not",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "invert",
+    "left_shift",
+    "right_shift",
+    "gcd",
+    "lcm",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isnat",
+    "signbit",
+    "conjugate",
+}
 OPERATORS = [
     "add",
     "sub",
@@ -174,10 +174,10 @@ def test_operators_in_place(name):
         for right in ("B", "i", "d"):
             operands = data(left), data(right, seed=1)
             checks.append(Check(f"{left} {name}= {right}", into, operands, exact=name != "pow"))
-        for scalar in (2, 2.5, 300, True):
-            checks.append(
-                Check(f"{left} {name}= {scalar}", into, (data(left),), name != "pow", (scalar,))
-            )
+        checks += [
+            Check(f"{left} {name}= {scalar}", into, (data(left),), name != "pow", (scalar,))
+            for scalar in (2, 2.5, 300, True)
+        ]
     verify(checks, ranks=(1, 3), placings=LAYOUTS[1:3])
 
 
@@ -207,14 +207,10 @@ def test_casts():
             if np.dtype(source).kind == "c" and np.dtype(target).kind not in "cSU":
                 continue
             checks.append(Check(f"{source} to {target}", lambda xp, a, t=target: a.astype(t), (x,)))
-        for rule in ("no", "equiv", "safe", "same_kind"):
-            checks.append(
-                Check(
-                    f"{source} to int16, {rule}",
-                    lambda xp, a, r=rule: a.astype("i2", casting=r),
-                    (x,),
-                )
-            )
+        checks += [
+            Check(f"{source} to i2, {rule}", lambda xp, a, r=rule: a.astype("i2", casting=r), (x,))
+            for rule in ("no", "equiv", "safe", "same_kind")
+        ]
     verify(checks, ranks=(1, 3))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -44,10 +46,12 @@ def test_every_key(layout):
 
 
 def test_keys_of_short_and_empty_arrays():
-    checks = []
-    for shape in ((), (1,), (0,), (0, 5), (2, 5), (3, 0, 2)):
-        for key in (..., None, (), slice(None), slice(None, None, -1), slice(1, None), 0, (..., 0)):
-            checks.append(Check(f"{shape}[{key}]", lambda xp, a, k=key: a[k], (numbers(shape),)))
+    shapes = ((), (1,), (0,), (0, 5), (2, 5), (3, 0, 2))
+    keys = (..., None, (), slice(None), slice(None, None, -1), slice(1, None), 0, (..., 0))
+    checks = [
+        Check(f"{shape}[{key}]", lambda xp, a, k=key: a[k], (numbers(shape),))
+        for shape, key in product(shapes, keys)
+    ]
     verify(checks, placings=LAYOUTS[1:3])
 
 

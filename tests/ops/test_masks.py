@@ -133,7 +133,8 @@ def test_dtypes_of_written_values():
     checks = []
     for dtype, value in (
         ("u1", 255), ("u1", 300), ("u1", -1), ("i4", 2.7), ("f4", 1e300), ("?", 5), ("i8", 1j),
-        ("f8", 1j), ("c16", 2), ("i4", "7"), ("i4", "text"), ("M8[D]", "2013-01-01"), ("S3", b"long"),
+        ("f8", 1j), ("c16", 2), ("i4", "7"), ("i4", "text"), ("M8[D]", "2013-01-01"),
+        ("S3", b"long"),
         ("i4", None), ("f8", None), ("i4", np.nan), ("i4", [1]), ("i4", [[2]]),
     ):  # fmt: skip
         act = changed(lambda a: np.arange(35).reshape(7, 5) % 3 == 0, value)

@@ -40,8 +40,9 @@ def test_every_key(layout):
 
 def test_values_are_broadcast():
     values = (
-        np.arange(5), np.arange(7)[:, None], np.arange(1), np.ones((1, 1)), np.arange(5)[None, None],
-        [1, 2, 3, 4, 5], 2.9, np.float32(2.5), True, np.array(7), [[1], [2], [3], [4], [5], [6], [7]],
+        np.arange(5), np.arange(7)[:, None], np.arange(1), np.ones((1, 1)),
+        np.arange(5)[None, None], [1, 2, 3, 4, 5], 2.9, np.float32(2.5), True, np.array(7),
+        [[1], [2], [3], [4], [5], [6], [7]],
     )  # fmt: skip
     checks = [Check(f"= {v!r}", put(slice(None), v), (numbers(),)) for v in values]
     checks += [Check(f"row = {v!r}", put(3, v), (numbers(),)) for v in (np.arange(5), [2], 3)]
@@ -213,7 +214,8 @@ def repeated(xp, a):
 
 PROGRAMS = (
     views, chains, swap, swap_rows, no_swap_of_views, copies, scalars, zero_dimensional_views,
-    old_values, overlapping, own_operand, alias, in_place_dtypes, made_by_reading, iterated, repeated,
+    old_values, overlapping, own_operand, alias, in_place_dtypes, made_by_reading, iterated,
+    repeated,
 )  # fmt: skip
 
 

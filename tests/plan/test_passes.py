@@ -5,6 +5,7 @@ import pytest
 
 import taskarr as ta
 from taskarr.expr import Elementwise, Own, Put, Reduce
+from taskarr.kernel.tiles import TILE
 from tests.plan.ghost import Planned, plan_for, plans_for
 
 ROWS = (16, 5)
@@ -52,6 +53,27 @@ def shifted_leaf(make):
 
 def rare_rows(make):
     return (make(ROWS) > 3).any(axis=1)
+
+
+def standardised_rows(make):
+    x = make(ROWS)
+    return (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+
+
+def standardised_cut_rows(make):
+    x = make(ROWS, chunks=(4, 3))
+    return x - x.mean(axis=1, keepdims=True)
+
+
+def standardised_long_rows(make):
+    x = make((4, TILE + 1))
+    return x - x.mean(axis=1, keepdims=True)
+
+
+def held_mean_of_rows(make):
+    x = make(ROWS)
+    m = x.mean(axis=1, keepdims=True)
+    return x - m, [m]
 
 
 def held_inside(make):
@@ -105,6 +127,10 @@ EXPECTED = [  # per pass the number of calls, and of results that are stored or 
     (shifted, [(1, 1), (1, 1)]),
     (shifted_leaf, [(1, 1)]),
     (rare_rows, [(1, 1)]),
+    (standardised_rows, [(4, 1)]),
+    (standardised_cut_rows, [(0, 1), (1, 1)]),
+    (standardised_long_rows, [(0, 1), (1, 1)]),
+    (held_mean_of_rows, [(0, 1), (1, 1), (1, 1)]),
     (held_inside, [(2, 2)]),
     (not_held_inside, [(2, 1)]),
     (chain, [(40, 1)]),
