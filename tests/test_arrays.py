@@ -421,20 +421,20 @@ def test_long_chains_of_pending_work():
     def job(world):
         a = taskarr.asarray(numbers(), split=0)
         total = a.sum()
-        for k in range(600):
+        for k in range(300):
             a += 1
             total = total + a[0, 0] * 0 + k
         b = a[1:]
-        for _ in range(300):
+        for _ in range(250):
             b[0] = b[1] + 0
         return a.numpy(), total.numpy()
 
-    expected = numbers() + 600
+    expected = numbers() + 300
     expected[1] = expected[2]
     for n in (1, 3):
         a, total = on_ranks(n, job).value
         np.testing.assert_array_equal(a, expected)
-        assert total == numbers().sum() + sum(range(600))
+        assert total == numbers().sum() + sum(range(300))
 
 
 def test_loops_send_the_same_at_every_turn():

@@ -14,6 +14,7 @@ so a result has the same bits whoever owns the blocks.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import itemgetter
@@ -93,6 +94,7 @@ class Reduction:
         return found.astype(self.dtype, copy=False)
 
 
+@lru_cache(256)
 def of_rows(reduction: Reduction) -> Function:
     """Elementwise function that reduces whole rows: each result stands for all of its row."""
 
@@ -148,7 +150,9 @@ def merge(
         Number of blocks along each iteration axis.
     """
     for rank, axis in enumerate(axes):
-        whole = [(a, (top(blocks[a]), 0)) for a in axes[:rank]]
+        if blocks[axis] == 1:
+            continue
+        whole = [(a, (top(blocks[a]), 0)) for a in axes[:rank] if blocks[a] > 1]
         partials = _merge_axis(partials, axis, blocks[axis], whole, reductions, xp)
     return partials
 
@@ -164,7 +168,7 @@ def _merge_axis(
     merged: Partials = {}
     rows: dict[Key, list[tuple[int, int, list[State]]]] = {}
     for key, states in partials.items():
-        if all(key[a] == node for a, node in whole):
+        if not whole or all(key[a] == node for a, node in whole):
             level, i = key[axis]
             rest = (*key[:axis], (0, 0), *key[axis + 1 :])
             rows.setdefault(rest, []).append((i << level, level, states))

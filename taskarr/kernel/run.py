@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
-from types import ModuleType
 from typing import Any
 
 from taskarr.backend import Backend
 from taskarr.geometry.region import Box, box_shape
 from taskarr.kernel.collect import Collector
+from taskarr.kernel.folder import Folder
 from taskarr.kernel.leaves import Piece, reader
-from taskarr.kernel.program import Fold, Program, Ref
-from taskarr.kernel.reduction import FieldSpec, State
-from taskarr.kernel.tiles import SEGMENT, TILE, moved, tiles
+from taskarr.kernel.program import Program, Ref
+from taskarr.kernel.reduction import State
+from taskarr.kernel.tiles import SEGMENT, TILE, tiles
 
 
 @dataclass(slots=True)
@@ -98,7 +97,7 @@ class _Stepper:
             (c.function.bind(self.xp), [*map(place, c.args), place(c.target)])
             for c in program.calls
         ]
-        self.folds = [(f, f.reduction.fields, place(f.value)) for f in program.folds]
+        self.folders = [(Folder(f.reduction, self.xp), place(f.value)) for f in program.folds]
         self.filters = [(f.mask_ndim, place(f.value), place(f.mask)) for f in program.filters]
         self.args = list(frame.args)
         self.most = SEGMENT if program.folds or not program.calls else TILE
@@ -107,17 +106,23 @@ class _Stepper:
 
     def block(self, box: Box) -> Found:
         """Compute one block."""
-        shape = box_shape(box)
-        folds = [(_BlockFold(fold, fields, shape, self.xp), at) for fold, fields, at in self.folds]
+        shape = tuple([hi - lo for lo, hi in box])
+        for folder, _ in self.folders:
+            folder.begin(shape)
         kept = [0] * len(self.filters)
-        origin = tuple([lo for lo, _ in box])
-        for number, tile in enumerate(tiles(shape, self.most)):
-            values = self.tile(moved(tile, origin))
-            for fold, at in folds:
-                fold.add(values[at], number)
+        cut = tiles(shape, self.most)
+        for number, tile in enumerate(cut):
+            place = box
+            if len(cut) > 1:
+                place = tuple(
+                    [(lo + o, hi + o) for (lo, hi), (o, _) in zip(tile, box, strict=True)]
+                )
+            values = self.tile(place)
+            for folder, at in self.folders:
+                folder.add(values[at], number)
             for k, (ndim, data, mask) in enumerate(self.filters):
                 kept[k] += self._collect(k, ndim, values[data], values[mask], tile)
-        return Found([fold.state() for fold, _ in folds], kept)
+        return Found([folder.state() for folder, _ in self.folders], kept)
 
     def _collect(self, k: int, ndim: int, data: Any, mask: Any, tile: Box) -> int:
         shape = box_shape(tile)
@@ -163,57 +168,3 @@ class _Stepper:
             found.append(memory[:size].reshape(form))
         self.scratch[shape] = found
         return found
-
-
-@lru_cache(1024)
-def _kept_spans(
-    shape: tuple[int, ...], axes: tuple[int, ...]
-) -> tuple[tuple[Box, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Places of a block's result that its tiles fill, and for each tile its place and shape."""
-    places: dict[Box, int] = {}
-    at = []
-    for tile in tiles(shape):
-        kept = tuple((0, 1) if a in axes else span for a, span in enumerate(tile))
-        at.append(places.setdefault(kept, len(places)))
-    return tuple(places), tuple(at), tuple(map(box_shape, tiles(shape)))
-
-
-class _BlockFold:
-    """State of one fold over one block, tile by tile in C order."""
-
-    def __init__(
-        self, fold: Fold, fields: tuple[FieldSpec, ...], shape: tuple[int, ...], xp: ModuleType
-    ) -> None:
-        self.reduction, self.fields, self.xp, self.shape = fold.reduction, fields, xp, shape
-        self.places, self.at, self.forms = _kept_spans(shape, fold.reduction.axes)
-        self.states: list[State | None] = [None] * len(self.places)
-
-    def add(self, values: Any, number: int) -> None:
-        """Fold in the values of a tile of the block."""
-        xp, row = self.xp, self.reduction.row
-        if values.shape != self.forms[number]:
-            values = xp.broadcast_to(values, self.forms[number])
-        if not values.flags.c_contiguous:
-            values = xp.ascontiguousarray(values)
-        state = row.partial(xp, values, self.reduction.axes, self.fields)
-        at = self.at[number]
-        before = self.states[at]
-        self.states[at] = state if before is None else row.combine(xp, before, state)
-
-    def state(self) -> State:
-        """State of the whole block."""
-        states = [state for state in self.states if state is not None]
-        if len(states) == 1:
-            return states[0]
-        axes = self.reduction.axes
-        shape = tuple(1 if a in axes else n for a, n in enumerate(self.shape))
-        whole = []
-        for k, spec in enumerate(self.fields):
-            if spec.unit:
-                whole.append(states[0][k])
-                continue
-            values = self.xp.empty(shape, spec.dtype)
-            for kept, state in zip(self.places, states, strict=True):
-                values[tuple([slice(lo, hi) for lo, hi in kept])] = state[k]
-            whole.append(values)
-        return tuple(whole)

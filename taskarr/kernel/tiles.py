@@ -6,11 +6,11 @@ from itertools import product
 
 from taskarr.geometry.region import Box
 
-TILE = 1 << 15
+TILE = 1 << 16
 """Elements of a tile of a pass without reductions: 256 KiB of float64, a few of which fit a core's
 second-level cache."""
 
-SEGMENT = 1 << 17
+SEGMENT = 1 << 18
 """Elements of a tile of a pass with reductions, which are the reductions' segments."""
 
 
@@ -31,8 +31,3 @@ def tiles(shape: tuple[int, ...], most: int = SEGMENT) -> tuple[Box, ...]:
     spans = [(i, min(i + rows, n)) for i in range(0, n, rows)]
     rest = [[(0, m)] for m in shape[axis + 1 :]]
     return tuple(product(*lead, spans, *rest))
-
-
-def moved(tile: Box, origin: tuple[int, ...]) -> Box:
-    """Tile of a block that starts at ``origin``."""
-    return tuple((lo + o, hi + o) for (lo, hi), o in zip(tile, origin, strict=True))

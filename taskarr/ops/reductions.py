@@ -1,6 +1,7 @@
 """Reductions: a row each, and the node that applies one to an array."""
 
 import math
+from functools import lru_cache
 from functools import partial as bound
 from types import ModuleType
 from typing import Any
@@ -26,9 +27,12 @@ def _wide(dtype: np.dtype) -> np.dtype:
     return np.dtype(WIDER.get(dtype.char, dtype))
 
 
-def _loop(dtype: np.dtype) -> np.dtype:
-    """Dtype in which a segment is summed: half floats as single ones."""
-    return np.dtype("f4") if dtype.char == "e" else dtype
+@lru_cache(256)
+def _loop_of(source: np.dtype, wide: np.dtype) -> np.dtype:
+    """Dtype in which a segment is summed: its own if that is merged so, half floats as single."""
+    if _wide(source) != wide:
+        return wide
+    return np.dtype("f4") if source.char == "e" else source
 
 
 # ---------------------------------------------------------------------- sums and products
@@ -46,7 +50,7 @@ def _accumulate(
     name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldSpec, ...]
 ) -> State:
     wide = fields[0].dtype
-    loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
+    loop = _loop_of(x.dtype, wide)
     other = None if loop == x.dtype else loop  # a ufunc takes no dtype with a time unit
     found = reduced(getattr(xp, name), x, axes, other)
     return (found if found.dtype == wide else found.astype(wide),)
@@ -109,7 +113,7 @@ def _moments(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: tuple[FieldS
     lies too far from the mean of all, they are taken from the latter in a second pass.
     """
     wide, real = fields[0].dtype, fields[1].dtype
-    loop = _loop(x.dtype) if _wide(x.dtype) == wide else wide
+    loop = _loop_of(x.dtype, wide)
     count = math.prod([x.shape[a] for a in axes])
     head = x[(*(slice(None),) * axes[0], slice(0, 16))] if axes else x
     mean, squares, around = _around(xp, x, _average(xp, head, axes, loop), axes, wide)

@@ -12,6 +12,7 @@ from taskarr.backend import numpy_backend
 from taskarr.geometry.grid import even_bounds
 from taskarr.geometry.region import Box
 from taskarr.geometry.view import broadcast, identity
+from taskarr.kernel import folder as folder_module
 from taskarr.kernel import run as run_module
 from taskarr.kernel import tiles as tiles_module
 from taskarr.kernel.collect import Collector
@@ -32,13 +33,14 @@ SHAPES = ((), (1,), (7,), (7, 8), (1, 9), (3, 2, 5))
 def tiny_tiles(monkeypatch):
     """Tiles of a few elements, so that small blocks have several."""
     tiles_module.tiles.cache_clear()
-    run_module._kept_spans.cache_clear()
+    folder_module.places.cache_clear()
     whole = tiles_module.tiles
     monkeypatch.setattr(run_module, "TILE", 6)
     monkeypatch.setattr(run_module, "SEGMENT", 10)
     monkeypatch.setattr(run_module, "tiles", lambda shape, most=10: whole(shape, most))
+    monkeypatch.setattr(folder_module, "tiles", lambda shape: whole(shape, 10))
     yield
-    run_module._kept_spans.cache_clear()
+    folder_module.places.cache_clear()
 
 
 def blocks_of(shape: tuple[int, ...], most: int = 2) -> list[Box]:

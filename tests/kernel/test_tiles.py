@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from taskarr.kernel.tiles import SEGMENT, TILE, moved, tiles
+from taskarr.kernel.tiles import SEGMENT, TILE, tiles
 from tests.geometry.strategies import numbered, part
 
 
@@ -34,11 +34,3 @@ def test_tiles_of_large_blocks_are_nearly_full(shape):
 def test_a_block_that_fits_is_one_tile():
     assert tiles((8, 9), 72) == (((0, 8), (0, 9)),)
     assert tiles((), 1) == ((),)
-
-
-def test_moved_to_a_block():
-    assert moved(((0, 2), (3, 4)), (10, 20)) == ((10, 12), (23, 24))
-    for tile, origin in product(tiles((5, 3), 4), [(0, 0), (7, 2)]):
-        assert (
-            part(numbered((12, 5)), moved(tile, origin)).shape == part(numbered((5, 3)), tile).shape
-        )

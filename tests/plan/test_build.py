@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import taskarr as ta
 from taskarr.geometry.region import box_size
-from taskarr.plan.build import build
+from taskarr.plan.build import RUN, build
 from taskarr.plan.tasks import RunBlocks
 from tests.geometry.strategies import chunks, entries
 from tests.layouts import on_ranks
@@ -112,9 +112,9 @@ def test_neighbouring_blocks_that_read_the_same_pieces_are_one_task():
 
 
 def test_large_blocks_are_tasks_of_their_own():
-    planned = plan_for(lambda make: make((1 << 22,)) * 2, 0, 2, block=1 << 20)
-    assert [len(s.blocks) for s in planned.sweeps] == [8, 8]
-    assert all(sum(map(box_size, s.blocks)) == 1 << 20 for s in planned.sweeps)
+    planned = plan_for(lambda make: make((1 << 23,)) * 2, 0, 2, block=1 << 20)
+    assert [len(s.blocks) for s in planned.sweeps] == [16, 16]
+    assert all(sum(map(box_size, s.blocks)) == RUN for s in planned.sweeps)
 
 
 def test_a_rank_without_a_part_has_empty_steps():

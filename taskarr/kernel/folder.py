@@ -1,0 +1,84 @@
+"""Folding the segments of a block into the states of its reductions."""
+
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from taskarr.geometry.region import Box, box_shape
+from taskarr.kernel.reduction import Reduction, State
+from taskarr.kernel.tiles import tiles
+
+
+class Places(NamedTuple):
+    """Where the segments of a block lie in its result.
+
+    ``boxes`` are the distinct places, ``at`` says which is that of each segment, ``forms`` are the
+    segments' shapes.
+    """
+
+    boxes: tuple[Box, ...]
+    at: tuple[int, ...]
+    forms: tuple[tuple[int, ...], ...]
+
+
+@lru_cache(1024)
+def places(shape: tuple[int, ...], axes: tuple[int, ...]) -> Places:
+    """Places of the segments of a block of this shape, reduced over ``axes``."""
+    found: dict[Box, int] = {}
+    at = []
+    for tile in tiles(shape):
+        kept = tuple((0, 1) if a in axes else span for a, span in enumerate(tile))
+        at.append(found.setdefault(kept, len(found)))
+    return Places(tuple(found), tuple(at), tuple(map(box_shape, tiles(shape))))
+
+
+class Folder:
+    """Folds segments of one value, block after block.
+
+    State: the shape of the block at hand, where its segments lie, the states so far by place.
+    """
+
+    def __init__(self, reduction: Reduction, xp: ModuleType) -> None:
+        self.reduction, self.xp = reduction, xp
+        self.fields = reduction.fields
+        self.shape: tuple[int, ...] = ()
+        self.places = Places((), (), ())
+        self.states: list[Any] = []
+
+    def begin(self, shape: tuple[int, ...]) -> None:
+        """Start a block."""
+        if shape != self.shape or not self.states:
+            self.shape, self.places = shape, places(shape, self.reduction.axes)
+        self.states = [None] * len(self.places.boxes)
+
+    def add(self, values: Any, number: int) -> None:
+        """Fold in the values of a segment of the block, in C order."""
+        xp, reduction = self.xp, self.reduction
+        _, at, forms = self.places
+        if values.shape != forms[number]:
+            values = xp.broadcast_to(values, forms[number])
+        if not values.flags.c_contiguous:
+            values = xp.ascontiguousarray(values)
+        state = reduction.row.partial(xp, values, reduction.axes, self.fields)
+        place = at[number]
+        before = self.states[place]
+        if before is not None:
+            state = reduction.row.combine(xp, before, state)
+        self.states[place] = state
+
+    def state(self) -> State:
+        """State of the whole block."""
+        if len(self.states) == 1:
+            return self.states[0]
+        axes = self.reduction.axes
+        shape = tuple(1 if a in axes else n for a, n in enumerate(self.shape))
+        whole = []
+        for k, spec in enumerate(self.fields):
+            if spec.unit:
+                whole.append(self.states[0][k])
+                continue
+            values = self.xp.empty(shape, spec.dtype)
+            for box, state in zip(self.places.boxes, self.states, strict=True):
+                values[tuple([slice(lo, hi) for lo, hi in box])] = state[k]
+            whole.append(values)
+        return tuple(whole)
