@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 import pytest
