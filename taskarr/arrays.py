@@ -291,9 +291,10 @@ class Array:
             raise TypeError("a value of zero dimensions does not support item assignment")
         value = node_of(value)
         if is_basic(key):
-            target = view_of(self._expr, view_of_key(self.shape, key))
-            found = write.converted(value, target)
             view = view_of_key(self.shape, key)
+            if not view.shape and not any(entry is Ellipsis for entry in as_tuple(key)):
+                write.check_single(value, self.dtype)
+            found = write.converted(value, view_of(self._expr, view))
             whole = view if self._view is None else view.after(self._view)
             self._show(write.put(self._cell.expr, whole, found))
             return

@@ -5,7 +5,6 @@ what is read is always the version before the write, and a run that fails change
 of writes between two runs shares one copy.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,16 @@ def element(value: Any, dtype: np.dtype) -> Any:
     found = np.empty(1, dtype)
     found[0] = value
     return found[0]
+
+
+def check_single(value: Any, dtype: np.dtype) -> None:
+    """Raise what NumPy raises where one element is given anything but one value."""
+    if isinstance(value, Expr):
+        sample = np.zeros([min(n, 2) for n in value.shape], value.dtype)
+    else:
+        sample = np.asarray(value)
+    if sample.size != 1:
+        element(sample, dtype)
 
 
 def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) -> Expr:
@@ -48,12 +57,10 @@ def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) ->
     shape = target.shape if shape is None else shape
     if not isinstance(value, Expr):
         host = np.asarray(value)
-        if host.ndim == 0 or (not shape and host.size != 1):
+        if host.ndim == 0:
             args = (element(value, target.dtype),)
             return Expr(FILL, (), target.dtype, target.layout, target.world, args)
         value = replicated_host(host, target.world)
-    if not shape and math.prod(value.shape) != 1:
-        element(np.zeros([min(n, 2) for n in value.shape], value.dtype), target.dtype)
     value = _without_leading(value, len(shape))
     try:
         view = broadcast(value.shape, shape)

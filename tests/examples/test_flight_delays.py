@@ -133,7 +133,7 @@ def test_every_rank_does_its_share(tmp_path, expected, ranks):
     assert sum(rank["read"] for rank in found) == table.nbytes
     assert max(rank["read"] for rank in found) <= 1.5 * table.nbytes / ranks
     assert sum(rank["written"] for rank in found) >= late.nbytes
-    assert all(rank["written"] > 0 for rank in found)
+    assert max(rank["written"] for rank in found) <= 1.2 * late.nbytes / ranks
     assert all(rank["peak"] <= share + ROOM for rank in found)
 
 

@@ -11,6 +11,7 @@ import pytest
 import taskarr
 from scheduler import SPMDError
 from scheduler.comm import VirtualWorld
+from scheduler.shuffle import TRANSPORTS
 from tests.layouts import LAYOUTS, TINY, quiet
 from tests.oracle import Check, difference, on_these_ranks
 
@@ -138,13 +139,16 @@ def test_redistribution_and_fetching(world):
     assert str(taskarr.asarray(X)) == str(X)
 
 
-@pytest.mark.parametrize("shuffle", ["alltoallv", "pairwise"])
-def test_both_transports(world, shuffle):
+@pytest.mark.parametrize("shuffle", ["auto", "alltoallv", "pairwise", "shared"])
+def test_any_transport(world, shuffle):
+    before = world.counters.copy()
     with taskarr.settings(shuffle=shuffle):
         a = taskarr.asarray(np.arange(4096.0).reshape(64, 64), split=0)
         b = (a.redistribute(split=1) * 2).persist()
         np.testing.assert_array_equal(b.numpy(), np.arange(4096.0).reshape(64, 64) * 2)
-    assert world.counters["alltoallv"] > 0 or world.size == 1 or shuffle == "pairwise"
+    used = {t for t in TRANSPORTS if world.counters[t] > before[t]}
+    wanted = "alltoallv" if shuffle == "auto" else shuffle
+    assert used == ({wanted} if world.size > 1 else set())
 
 
 def test_large_messages(world):

@@ -269,6 +269,8 @@ WRONG = {
     "sequence into element": put((0, 0), [1, 2]),
     "array into element": lambda xp, a: put((0, 0), a)(xp, a),
     "array into complex element": lambda xp, a: put((0, 0), a)(xp, a.astype("c16")),
+    "array into 0-d view": lambda xp, a: put((..., 0, 0), a)(xp, a.astype("c16")),
+    "list into 0-d array": lambda xp, a: put(..., [1, 2])(xp, xp.zeros(())),
     "nothing into element": lambda xp, a: put((0, 0), a[:0])(xp, a),
     "ragged": put(0, [[1, 2], [3]]),
     "into a scalar": lambda xp, a: put((), 1)(xp, a[0, 0]),
