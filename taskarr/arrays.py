@@ -192,9 +192,12 @@ class Array:
         """
         return fetch.local(self._expr)
 
-    def item(self) -> Any:
-        """The only element as a Python scalar. Collective."""
-        return self.numpy().item()
+    def item(self, *index: Any) -> Any:
+        """One element as a Python scalar: the only one, or that of an index or a flat index.
+
+        Collective.
+        """
+        return fetch.element(self._expr, index)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:

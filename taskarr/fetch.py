@@ -1,12 +1,14 @@
 """Bringing values to the user: everywhere, to one rank, this rank's brick, one scalar."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from taskarr.evaluate import run
-from taskarr.expr import Expr
+from taskarr.expr import Expr, view_of
+from taskarr.ops.keys import view_of_key
 from taskarr.ops.redistribute import everywhere, on_one
 
 
@@ -50,6 +52,24 @@ def local(node: Expr) -> np.ndarray:
     brick = np.empty((0,) * len(node.shape), node.dtype) if nothing else node.value.view()
     brick.flags.writeable = False
     return brick
+
+
+def element(node: Expr, index: Sequence[Any]) -> Any:
+    """The element of an index, a flat index, or the only one, as a Python scalar.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As `numpy.ndarray.item`.
+    """
+    proxy = np.broadcast_to(np.empty((), node.dtype), node.shape)
+    proxy.item(*index)
+    at = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+    if len(at) == 1 and len(node.shape) != 1:
+        at = np.unravel_index(range(prod(node.shape))[at[0]], node.shape)
+    key = tuple(int(i) for i in at) if at else (0,) * len(node.shape)
+    (found,) = whole([view_of(node, view_of_key(node.shape, key))], "item()")
+    return found.item()
 
 
 def single(node: Expr, convert: Callable[[Any], Any]) -> Any:

@@ -455,3 +455,23 @@ def test_loops_send_the_same_at_every_turn():
         for u, sent in on_ranks(n, job, alike=False).values:
             np.testing.assert_array_equal(u, x)
             assert len(set(sent)) == 1
+
+
+def outcome(act):
+    try:
+        return act()
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_item_of_an_index(n):
+    x = numbers((4, 3))
+    keys = ((4,), (1, 2), ((1, 2),), (-1,), (12,), (), (1, 2, 3), ("a",), (-1, -1), (4, 0))
+
+    def job(world):
+        a = taskarr.asarray(x, split=0)
+        return [outcome(lambda key=key: a.item(*key)) for key in keys] + [a[:1, :1].item()]
+
+    expected = [outcome(lambda key=key: x.item(*key)) for key in keys] + [0.0]
+    assert on_ranks(n, job).value == expected

@@ -10,7 +10,7 @@ from taskarr.expr import Expr, Filtered, moved_to, view_of
 from taskarr.geometry.layout import Layout, single
 from taskarr.geometry.owners import WORST_BALANCE, balance, dealt
 from taskarr.ops.elementwise import select
-from taskarr.ops.operands import layout_for, replicated_host
+from taskarr.ops.operands import from_host, layout_for, replicated_host
 from taskarr.ops.write import converted, element
 from taskarr.optimize import leading
 from taskarr.runtime import runtime
@@ -43,6 +43,9 @@ def as_mask(key: Any, x: Expr) -> Expr | None:
             f"too many indices for array: array is {len(x.shape)}-dimensional, "
             f"but {len(mask.shape)} were indexed"
         )
+    if 0 in mask.shape:
+        _nothing(x, mask)
+        return mask
     for axis, (n, m) in enumerate(zip(x.shape, mask.shape, strict=False)):
         if n != m:
             raise IndexError(
@@ -54,12 +57,20 @@ def as_mask(key: Any, x: Expr) -> Expr | None:
 
 def read(x: Expr, mask: Expr) -> Expr:
     """Selected elements in C order; runs at once, since their number depends on data."""
+    if 0 in mask.shape:
+        found = _nothing(x, mask)
+        return from_host(found, layout_for(x.world, found.shape, x.dtype), x.world)
     data = _in_rows(x)
     rest = data.layout.axes[len(mask.shape) :]
     shape = Layout((single(0), *rest), x.world.size, 0, True)
     node = Expr(FILTER, (data, mask), x.dtype, shape, x.world)
     run([node], "reading by a mask")
     return _balanced(node)
+
+
+def _nothing(x: Expr, mask: Expr) -> np.ndarray:
+    """What NumPy gives for a mask without elements, which may differ in shape, or its error."""
+    return np.broadcast_to(np.empty((), x.dtype), x.shape)[np.zeros(mask.shape, np.bool_)]
 
 
 def _in_rows(x: Expr) -> Expr:
@@ -93,6 +104,8 @@ def written(x: Expr, mask: Expr, value: Any) -> Expr:
     NotImplementedError
         For a value of as many elements or rows as are selected, which comes later.
     """
+    if 0 in mask.shape and mask.shape != x.shape[: len(mask.shape)]:
+        return x
     wide = view_of(mask, leading(mask.shape, x.shape))
     shape = value.shape if isinstance(value, Expr) else np.shape(value)
     if not shape and not isinstance(value, Expr):

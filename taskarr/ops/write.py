@@ -28,11 +28,9 @@ def element(value: Any, dtype: np.dtype) -> Any:
 def check_single(value: Any, dtype: np.dtype) -> None:
     """Raise what NumPy raises where one element is given anything but one value."""
     if isinstance(value, Expr):
-        sample = np.zeros([min(n, 2) for n in value.shape], value.dtype)
-    else:
-        sample = np.asarray(value)
-    if sample.size != 1:
-        element(sample, dtype)
+        value = np.zeros([min(n, 2) for n in value.shape], value.dtype)
+    if np.size(value) != 1:
+        element(value, dtype)
 
 
 def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) -> Expr:

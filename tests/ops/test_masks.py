@@ -217,3 +217,25 @@ def test_rows_are_dealt_out_anew_when_one_rank_has_them_all():
         ran = on_ranks(n, job, alike=False).values
         assert all(np.array_equal(values, np.arange(100.0)) for values, _ in ran)
         assert max(size for _, size in ran) <= 1.5 * 100 / n + 2
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_masks_without_elements(n):
+    x = np.arange(9).reshape(3, 3)
+    shapes = ((0,), (0, 3), (3, 0), (0, 2), (0, 3, 1))
+
+    def shape_of(a, shape):
+        try:
+            found = a[np.zeros(shape, bool)]
+            a[np.zeros(shape, bool)] = 7
+        except IndexError:
+            return IndexError
+        return found.shape, found.dtype
+
+    def job(world):
+        a = taskarr.asarray(x, split=0)
+        return [shape_of(a, shape) for shape in shapes], a.numpy()
+
+    found, after = on_ranks(n, job).value
+    assert found == [shape_of(x.copy(), shape) for shape in shapes]
+    np.testing.assert_array_equal(after, x)
