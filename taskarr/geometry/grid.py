@@ -68,7 +68,8 @@ def default_grid(
 def chunk_grid(shape: tuple[int, ...], chunks: object, itemsize: int) -> tuple[Bounds, ...]:
     """Boundaries for ``chunks`` in Dask's notation.
 
-    An int for all axes, or per axis an int, a tuple of lengths, or None / -1 for the whole axis.
+    An int for all axes, or per axis an int, a tuple of lengths, or None / -1 for the whole axis;
+    for one axis also its lengths themselves.
 
     Raises
     ------
@@ -77,6 +78,8 @@ def chunk_grid(shape: tuple[int, ...], chunks: object, itemsize: int) -> tuple[B
     """
     if chunks is None or isinstance(chunks, int | np.integer):
         chunks = (chunks,) * len(shape)
+    if len(shape) == 1 and isinstance(chunks, tuple | list) and len(chunks) > 1:
+        chunks = (chunks,)
     if not isinstance(chunks, tuple | list) or len(chunks) != len(shape):
         raise ValueError(f"chunks={chunks!r} does not have one entry per axis of shape {shape}")
     return tuple(_axis_bounds(n, c, chunks) for n, c in zip(shape, chunks, strict=True))

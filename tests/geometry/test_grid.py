@@ -109,3 +109,10 @@ def test_arrays_of_some_gigabytes_get_256_blocks(shape):
 )
 def test_axes_that_auto_cuts(shape, expected):
     assert auto_split(shape, 8, MIB) == expected
+
+
+def test_lengths_of_one_axis_need_no_nesting():
+    assert [b.tolist() for b in chunk_grid((9,), (8, 1), 8)] == [[0, 8, 9]]
+    assert [b.tolist() for b in chunk_grid((9,), (4,), 8)] == [[0, 4, 8, 9]]
+    with pytest.raises(ValueError, match="does not add up to 9"):
+        chunk_grid((9,), (3, 3), 8)
