@@ -96,7 +96,8 @@ def zeros(shape: Any, dtype: Any = float, **layout: Any) -> Array:
 
 def ones(shape: Any, dtype: Any = float, **layout: Any) -> Array:
     """Array of ones; layout arguments as `asarray`."""
-    return Array._of(creation.full(shape, 1, dtype, **_placed(layout)), fixed=False)
+    kind = float if dtype is None else dtype
+    return Array._of(creation.full(shape, 1, kind, **_placed(layout)), fixed=False)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, **layout: Any) -> Array:

@@ -70,10 +70,18 @@ def use(world: World) -> Iterator[World]:
 
 
 def from_mpi(comm: Any) -> World:
-    """Return a world of the ranks of an mpi4py intracommunicator; collective over it."""
-    from scheduler.comm.mpi import MPIWorld
+    """Return the world of an mpi4py intracommunicator's ranks, always the same one.
 
-    return MPIWorld(comm)
+    The first call is collective over them. That of ``COMM_WORLD`` is the default world.
+
+    Raises
+    ------
+    TypeError
+        When `comm` is no intracommunicator.
+    """
+    from scheduler.comm.mpi import world_of
+
+    return world_of(comm) or default_world()
 
 
 def _make_default() -> World:

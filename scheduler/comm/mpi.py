@@ -15,6 +15,7 @@ import atexit
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,26 @@ def world_of_all() -> MPIWorld:
 
     atexit.register(end)
     return world
+
+
+def world_of(comm: object) -> MPIWorld | None:
+    """Return the world of a communicator, kept with it, or None for the ranks of the program."""
+    if not isinstance(comm, MPI.Intracomm):
+        raise TypeError(f"comm={comm!r} is not an mpi4py intracommunicator")
+    if MPI.Comm.Compare(comm, MPI.COMM_WORLD) == MPI.IDENT:
+        return None
+    found = comm.Get_attr(_worlds())
+    if isinstance(found, MPIWorld):
+        return found
+    world = MPIWorld(comm)
+    comm.Set_attr(_worlds(), world)
+    return world
+
+
+@cache
+def _worlds() -> int:
+    """Return the key under which communicators keep their worlds."""
+    return MPI.Comm.Create_keyval()
 
 
 class MPIWorld(World):

@@ -65,24 +65,33 @@ def default_grid(
     return tuple(bounds)
 
 
-def chunk_grid(shape: tuple[int, ...], chunks: object, itemsize: int) -> tuple[Bounds, ...]:
+def chunk_grid(
+    shape: tuple[int, ...], chunks: object, itemsize: int, setting: int | None = None
+) -> tuple[Bounds, ...]:
     """Boundaries for ``chunks`` in Dask's notation.
 
-    An int for all axes, or per axis an int, a tuple of lengths, or None / -1 for the whole axis;
-    for one axis also its lengths themselves.
+    An int or ``"auto"`` for all axes, or per axis an int, a tuple of lengths, ``"auto"``, or
+    None / -1 for the whole axis; a dict by axis, the others whole; for one axis also its lengths.
 
     Raises
     ------
     ValueError
         When lengths do not add up to the shape, or are not positive.
     """
-    if chunks is None or isinstance(chunks, int | np.integer):
+    if isinstance(chunks, dict):
+        chunks = tuple(chunks.get(k, chunks.get(k - len(shape))) for k in range(len(shape)))
+    if chunks is None or isinstance(chunks, int | np.integer | str):
         chunks = (chunks,) * len(shape)
     if len(shape) == 1 and isinstance(chunks, tuple | list) and len(chunks) > 1:
         chunks = (chunks,)
     if not isinstance(chunks, tuple | list) or len(chunks) != len(shape):
         raise ValueError(f"chunks={chunks!r} does not have one entry per axis of shape {shape}")
-    return tuple(_axis_bounds(n, c, chunks) for n, c in zip(shape, chunks, strict=True))
+    free = tuple(k for k, c in enumerate(chunks) if isinstance(c, str) and c == "auto")
+    rule = default_grid(shape, itemsize, free, setting)
+    return tuple(
+        rule[k] if k in free else _axis_bounds(n, c, chunks)
+        for k, (n, c) in enumerate(zip(shape, chunks, strict=True))
+    )
 
 
 def _axis_bounds(length: int, chunk: object, chunks: object) -> Bounds:

@@ -106,6 +106,8 @@ def checked_mesh(mesh: tuple[int, ...] | None, split: tuple[int, ...], size: int
     """Raise ValueError unless the mesh has one positive entry per split axis and enough ranks."""
     if mesh is None:
         return
+    if not all(isinstance(n, int | np.integer) for n in mesh):
+        raise ValueError(f"mesh={mesh!r} is not a tuple of numbers of ranks")
     if len(mesh) != len(split) or min(mesh, default=1) < 1:
         raise ValueError(f"mesh={mesh!r} does not have one length per split axis {split}")
     if math.prod(mesh) > size:
@@ -142,7 +144,9 @@ def new_layout(
     replicate
         ``TASKARR_REPLICATE``: whether ``"auto"`` replicates what fits one block.
     """
-    mesh = tuple(mesh) if mesh is not None else None
+    chunks = None if isinstance(chunks, str) and chunks == "auto" else chunks
+    if mesh is not None:
+        mesh = tuple(mesh) if isinstance(mesh, tuple | list) else (mesh,)
     axes: tuple[int, ...] | None
     nbytes = math.prod(shape) * itemsize
     if isinstance(split, str):
@@ -153,12 +157,12 @@ def new_layout(
         if not shape or (small and replicate and chunks is None and mesh is None):
             axes = None
         if chunks is not None and shape:
-            grid = chunk_grid(shape, chunks, itemsize)
+            grid = chunk_grid(shape, chunks, itemsize, block)
             axes = next(((k,) for k, b in enumerate(grid) if len(b) > 2), (0,))
     else:
         axes = checked_split(split, len(shape))
     if chunks is not None:
-        grid = chunk_grid(shape, chunks, itemsize)
+        grid = chunk_grid(shape, chunks, itemsize, block)
     else:
         grid = default_grid(shape, itemsize, (0,)[: len(shape)] if axes is None else axes, block)
     if axes is None:

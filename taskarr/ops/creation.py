@@ -9,14 +9,19 @@ import scheduler
 from scheduler import World
 from taskarr.expr import Expr, Generate
 from taskarr.ops.operands import checked_dtype, from_host, layout_for
-from taskarr.runtime import runtime
 
 FILL = Generate("fill")
 ARANGE = Generate("arange")
 
 
 def world_of(comm: Any) -> World:
-    """World of an mpi4py communicator, a world as it is, or this program's for None."""
+    """World of an mpi4py communicator, a world as it is, or this program's for None.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
     if comm is None:
         return scheduler.current()
     return comm if isinstance(comm, World) else scheduler.from_mpi(comm)
@@ -113,7 +118,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     TypeError
         For an entry that is no integer.
     ValueError
-        For a negative one.
+        For a negative one, or one that is too large for an index.
     """
     sizes = tuple(shape) if np.iterable(shape) else (shape,)
     if not all(hasattr(n, "__index__") for n in sizes):
@@ -121,9 +126,6 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     found = tuple(n.__index__() for n in sizes)
     if min(found, default=0) < 0:
         raise ValueError(f"negative dimensions are not allowed: shape {shape!r}")
+    if max(found, default=0) > np.iinfo(np.intp).max:
+        raise ValueError(f"Maximum allowed dimension exceeded: shape {shape!r}")
     return found
-
-
-def small_enough(world: World, nbytes: int) -> bool:
-    """Whether an array of so many bytes may be kept whole on every rank."""
-    return nbytes <= (runtime(world).settings.block or 1 << 20)

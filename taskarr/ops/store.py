@@ -1,6 +1,8 @@
 """Files: ``.npy`` read and written by every rank for its own bytes only."""
 
+import ast
 import os
+import struct
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,7 +10,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -139,20 +141,33 @@ def together(world: World, act: Callable[[], Any], call: str, rank: int | None =
     return found
 
 
+def _header_3_0(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Header in UTF-8, which NumPy has no public reader for; the format is NumPy's NEP 1."""
+    (length,) = struct.unpack("<I", file.read(4))
+    if length > LONGEST_HEADER:
+        raise ValueError(f"a header of {length} bytes")
+    found = ast.literal_eval(file.read(length).decode())
+    return found["shape"], found["fortran_order"], np.lib.format.descr_to_dtype(found["descr"])
+
+
+LONGEST_HEADER = 10_000
+READERS: dict[tuple[int, int], Callable[[BinaryIO], tuple[tuple[int, ...], bool, np.dtype]]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+    (3, 0): _header_3_0,
+}
+
+
 def _header(path: str) -> tuple[tuple[int, ...], bool, Any, int]:
     with open(path, "rb") as file:
         try:
             version = np.lib.format.read_magic(file)
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }.get(version)
-            if read is None:
+            if version not in READERS:
                 raise ValueError(f"version {version} of the format is not supported")
-            shape, fortran, dtype = read(file)
+            shape, fortran, dtype = READERS[version](file)
             if min(shape, default=0) < 0:
                 raise ValueError(f"negative dimensions in shape {shape}")
-        except (ValueError, SyntaxError, TokenError) as error:
+        except (ValueError, SyntaxError, TokenError, KeyError, TypeError, struct.error) as error:
             raise ValueError(f"{path}: not a readable .npy file: {error}") from None
         if dtype.hasobject:
             raise ValueError(f"{path}: Object arrays cannot be loaded when allow_pickle=False")
@@ -170,7 +185,8 @@ def _header(path: str) -> tuple[tuple[int, ...], bool, Any, int]:
 def save(path: Any, x: Expr) -> None:
     """Write an ``.npy`` file whole or not at all: each rank writes its own part of a temporary.
 
-    Collective. The extension is added where it is missing, as NumPy does.
+    Collective. The extension is added where it is missing, as NumPy does; of a link, the file
+    that it leads to is replaced.
 
     Raises
     ------
@@ -178,7 +194,7 @@ def save(path: Any, x: Expr) -> None:
         When the folder is missing or cannot be written, on every rank; the old file stays.
     """
     name = os.fspath(path)
-    name = name if name.endswith(".npy") else name + ".npy"
+    name = os.path.realpath(name if name.endswith(".npy") else name + ".npy")
     world = x.world
     checked_dtype(x.dtype)
     rows = _for_writing(x)
@@ -210,7 +226,10 @@ def _create(name: str, shape: tuple[int, ...], dtype: np.dtype) -> tuple[str, in
     target = Path(name)
     if target.is_dir():
         raise IsADirectoryError(f"{name} is a folder")
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:  # which names the temporary
+        raise type(error)(error.errno, error.strerror, name) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             header = {

@@ -37,7 +37,7 @@ from taskarr.plan.tasks import (
 )
 from taskarr.plan.transfer import Part, Target, copy_step, exchange_step
 
-RUN = 1 << 21
+RUN = 1 << 22
 """Elements of a task: neighbouring blocks are run together up to this size."""
 
 

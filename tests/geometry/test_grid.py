@@ -62,7 +62,7 @@ def test_one_entry_stands_for_all_axes():
 
 
 @pytest.mark.parametrize(
-    "wrong", [0, -2, (3,), (3, 3, 3), ((2, 2), 4), ((6, -1), 4), (2.5, 4), "auto", (None, "x")]
+    "wrong", [0, -2, (3,), (3, 3, 3), ((2, 2), 4), ((6, -1), 4), (2.5, 4), "all", (None, "x")]
 )
 def test_wrong_chunks_are_refused_by_value(wrong):
     with pytest.raises(ValueError, match="chunks="):
@@ -116,3 +116,13 @@ def test_lengths_of_one_axis_need_no_nesting():
     assert [b.tolist() for b in chunk_grid((9,), (4,), 8)] == [[0, 4, 8, 9]]
     with pytest.raises(ValueError, match="does not add up to 9"):
         chunk_grid((9,), (3, 3), 8)
+
+
+def test_auto_and_dicts():
+    assert [b.tolist() for b in chunk_grid((9, 4), {0: 4}, 8)] == [[0, 4, 8, 9], [0, 4]]
+    assert [b.tolist() for b in chunk_grid((9, 4), {-1: 3}, 8)] == [[0, 9], [0, 3, 4]]
+    auto = chunk_grid((9, 4), ("auto", 2), 8, 64)
+    assert auto[1].tolist() == [0, 2, 4]
+    assert auto[0].tolist() == default_grid((9, 4), 8, (0,), 64)[0].tolist()
+    with pytest.raises(ValueError, match="'many'"):
+        chunk_grid((9,), "many", 8)

@@ -198,3 +198,18 @@ def test_an_error_is_everybodys(world):
     with pytest.raises(ValueError, match="broadcast"):
         a + np.ones(3)
     np.testing.assert_array_equal((a + 1).numpy(), X + 1)
+
+
+def test_a_communicator_has_one_world(world):
+    from mpi4py import MPI
+
+    assert taskarr.asarray(X, comm=MPI.COMM_WORLD)._expr.world is world
+    half = MPI.COMM_WORLD.Split(world.rank % 2)
+    a, b = (taskarr.asarray(X, split=0, comm=half) for _ in range(2))
+    assert a._expr.world is b._expr.world
+    assert float((a + b).sum()) == 2 * X.sum()
+    if world.size > 1:
+        with pytest.raises(ValueError, match="two communicators"):
+            a + taskarr.asarray(X)
+    with pytest.raises(TypeError, match="comm=3"):
+        taskarr.asarray(X, comm=3)

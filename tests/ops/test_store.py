@@ -293,3 +293,31 @@ def test_objects_are_not_saved(tmp_path):
 def test_host_arrays_are_saved_too(tmp_path):
     on_ranks(2, lambda world: taskarr.save(tmp_path / "x", [[1, 2], [3, 4]]))
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), [[1, 2], [3, 4]])
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    np.save(tmp_path / "x.npy", numbers())
+    (tmp_path / "link.npy").symlink_to(tmp_path / "x.npy")
+    on_ranks(2, lambda world: taskarr.save(tmp_path / "link.npy", taskarr.asarray(numbers() + 1)))
+    assert (tmp_path / "link.npy").is_symlink()
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), numbers() + 1)
+
+
+@pytest.mark.parametrize("dtype", ["f8", [("x", "f4"), ("y", "i2")], [("\u6f22", "i4")]])
+def test_headers_of_all_versions_are_read(tmp_path, dtype):
+    x = np.zeros(5, dtype)
+    x[:] = [tuple([k] * len(x.dtype)) if x.dtype.names else k for k in range(5)]
+    versions = [(3, 0)] if "\u6f22" in str(dtype) else [(1, 0), (2, 0), (3, 0)]
+    for version in versions:
+        with open(tmp_path / "x.npy", "wb") as file:
+            np.lib.format.write_array(file, x, version=version)
+        found = on_ranks(2, lambda world: taskarr.load(tmp_path / "x.npy").numpy()).value
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(found, x)
+
+
+def test_an_error_names_the_users_path(tmp_path):
+    path = tmp_path / "none" / "x.npy"
+    with pytest.raises(FileNotFoundError) as caught:
+        taskarr.save(path, taskarr.arange(3))
+    assert caught.value.filename == str(path)

@@ -112,8 +112,8 @@ def test_neighbouring_blocks_that_read_the_same_pieces_are_one_task():
 
 
 def test_large_blocks_are_tasks_of_their_own():
-    planned = plan_for(lambda make: make((1 << 23,)) * 2, 0, 2, block=1 << 20)
-    assert [len(s.blocks) for s in planned.sweeps] == [16, 16]
+    planned = plan_for(lambda make: make((1 << 24,)) * 2, 0, 2, block=1 << 20)
+    assert [len(s.blocks) for s in planned.sweeps] == [32, 32]
     assert all(sum(map(box_size, s.blocks)) == RUN for s in planned.sweeps)
 
 
