@@ -33,9 +33,9 @@ def read_and_write_rows(a: np.ndarray) -> int:
 
 
 def five_points(xp: Any, u: Any) -> Any:
-    """Return the five-point Laplacian of the inner points."""
+    """Return the inner points after one explicit step of the heat equation."""
     neighbours = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
-    return neighbours - 4 * u[1:-1, 1:-1]
+    return u[1:-1, 1:-1] + 0.1 * (neighbours - 4 * u[1:-1, 1:-1])
 
 
 def _nothing(*inputs: None) -> None:

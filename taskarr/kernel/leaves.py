@@ -82,6 +82,32 @@ def _overlap(a: Box, b: Box) -> Box | None:
     return box if all(lo < hi for lo, hi in box) else None
 
 
+def window(data: Any, shift: Sequence[int]) -> Read:
+    """Function from a tile to the same box, shifted, of an array; written out for few axes."""
+    if len(shift) == 1:
+        (s,) = shift
+
+        def window_1(tile: Box) -> Any:
+            ((a, b),) = tile
+            return data[a + s : b + s]
+
+        return window_1
+    if len(shift) == 2:
+        s, t = shift
+
+        def window_2(tile: Box) -> Any:
+            (a, b), (c, d) = tile
+            return data[a + s : b + s, c + t : d + t]
+
+        return window_2
+
+    def window_n(tile: Box) -> Any:
+        spans = zip(tile, shift, strict=True)
+        return data[(*[slice(lo + o, hi + o) for (lo, hi), o in spans], ...)]
+
+    return window_n
+
+
 def picker(piece: Piece, view: Affine) -> Read:
     """Function from a tile inside the piece to a view of the piece's data there."""
     data = piece.data
@@ -93,14 +119,7 @@ def picker(piece: Piece, view: Affine) -> Read:
     if all(w == k and s == 1 and g == 1 for k, (w, _, s, g) in enumerate(walks)) and len(
         walks
     ) == len(view.axes):
-        shifts = [start for _, start, _, _ in walks]
-
-        def pick_plain(tile: Box) -> Any:
-            return data[
-                (*[slice(lo + o, hi + o) for (lo, hi), o in zip(tile, shifts, strict=True)], ...)
-            ]
-
-        return pick_plain
+        return window(data, [start for _, start, _, _ in walks])
     walked = [w for w, _, _, _ in walks if w >= 0]
     order = tuple(walked.index(v) for v in sorted(walked))
     expand = tuple(None if axis == NEW else slice(None) for axis in view.axes)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 from taskarr.backend import Backend
 from taskarr.geometry.region import Box, box_shape
 from taskarr.kernel.collect import Collector
 from taskarr.kernel.folder import Folder
-from taskarr.kernel.leaves import Piece, reader
+from taskarr.kernel.leaves import Piece, reader, window
 from taskarr.kernel.program import Program, Ref
 from taskarr.kernel.reduction import State
 from taskarr.kernel.tiles import SEGMENT, TILE, tiles
@@ -87,6 +88,8 @@ class _Stepper:
             )
             for leaf in program.leaves
         ]
+        shift = [-o for o in frame.origin]
+        self.writes = [window(out, shift) for out in frame.outputs]
         leaves, temps, outs = map(len, (program.leaves, program.temps, program.outputs))
         first = {"leaf": 0, "temp": leaves, "out": leaves + temps, "arg": leaves + temps + outs}
 
@@ -94,7 +97,7 @@ class _Stepper:
             return first[ref[0]] + ref[1]
 
         self.calls = [
-            (c.function.bind(self.xp), [*map(place, c.args), place(c.target)])
+            (c.function.bind(self.xp), itemgetter(*map(place, c.args), place(c.target)))
             for c in program.calls
         ]
         self.folders = [(Folder(f.reduction, self.xp), place(f.value)) for f in program.folds]
@@ -136,21 +139,15 @@ class _Stepper:
     def tile(self, tile: Box) -> list[Any]:
         """Run the calls of one tile, and give all its values."""
         values = [read(tile) for read in self.reads]
+        if not self.calls:
+            return values + self.args
         shape = tuple([hi - lo for lo, hi in tile])
         temps = self.scratch.get(shape)
         values += self._scratch(shape) if temps is None else temps
-        if self.frame.outputs:
-            where = (
-                *[
-                    slice(lo - o, hi - o)
-                    for (lo, hi), o in zip(tile, self.frame.origin, strict=True)
-                ],
-                ...,
-            )
-            values += [out[where] for out in self.frame.outputs]
+        values += [write(tile) for write in self.writes]
         values += self.args
-        for run, places in self.calls:
-            run(*[values[k] for k in places])
+        for run, operands in self.calls:
+            run(*operands(values))
         return values
 
     def _scratch(self, shape: tuple[int, ...]) -> list[Any]:

@@ -6,9 +6,9 @@ from itertools import product
 
 from taskarr.geometry.region import Box
 
-TILE = 1 << 17
-"""Elements of a tile of a pass without reductions: 1 MiB of float64, few enough to stay in the
-caches and enough to make the cost of the calls small."""
+TILE = 1 << 15
+"""Elements of a tile of a pass without reductions: 256 KiB of float64, a few of which stay in a
+core's second-level cache."""
 
 SEGMENT = 1 << 18
 """Elements of a tile of a pass with reductions, which are the reductions' segments."""
