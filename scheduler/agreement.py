@@ -75,8 +75,8 @@ def close_run(world: World, step: int, error: BaseException | None, where: str) 
     """Raise on every rank the first error of a run, if there is one.
 
     The first is that of the lowest `step`, then of the lowest rank; a `PeerFailed` counts only
-    if there is nothing else. The rank that raised it gets the same object, the others a copy, or
-    a RuntimeError with its text if it cannot be pickled.
+    if there is nothing else. The rank that raised it gets the same object, the others a copy; all
+    get a RuntimeError with its text if it cannot be pickled.
 
     Parameters
     ----------
@@ -178,8 +178,13 @@ def _agreed_error(
         return None
     owner = (first & ~_SECONDARY) % world.size
     if world.rank == owner and error is not None:
-        world.bcast(_pack(error), owner, where)
-        return error
+        text, data = _pack(error)
+        world.bcast((text, data), owner, where)
+        if data is not None:
+            return error
+        other = RuntimeError(text)
+        other.__cause__ = error
+        return other
     agreed = _unpack(*world.bcast(None, owner, where))
     agreed.add_note(f"raised on rank {owner}")
     return agreed

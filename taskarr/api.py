@@ -209,8 +209,8 @@ def _ufunc(name: str) -> Callable[..., Array]:
 def _reduction(name: str) -> Callable[..., Array]:
     """Public function of a reduction."""
 
-    def function(a: Any, axis: Any = None, **options: Any) -> Array:
-        return Array._of(reductions.reduce(name, asarray(a)._expr, axis, **options))
+    def function(a: Any, *args: Any, **options: Any) -> Array:
+        return Array._of(reductions.called(name, asarray(a)._expr, args, options))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Reduction ``{name}``; see `numpy.{name}` for ``axis``, ``keepdims`` ...."

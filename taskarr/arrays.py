@@ -66,6 +66,19 @@ def _compare(name: str) -> Callable[..., Any]:
     return compare
 
 
+def _equality(name: str) -> Callable[..., Any]:
+    """Method of ``==`` or ``!=``; what NumPy can't compare, None for one, is not equal."""
+    ordinary = _compare(name)
+
+    def method(self: "Array", other: Any) -> Any:
+        other = np.array(None) if other is None else other
+        if not _known(other):
+            return ordinary(self, other)
+        return Array._of(elementwise.compared(name, [self._expr, node_of(other)]))
+
+    return method
+
+
 def _unary(name: str) -> Callable[["Array"], "Array"]:
     def method(self: "Array") -> "Array":
         return Array._of(elementwise.apply(name, [self._expr]))
@@ -74,8 +87,8 @@ def _unary(name: str) -> Callable[["Array"], "Array"]:
 
 
 def _reduction(name: str) -> Callable[..., "Array"]:
-    def method(self: "Array", axis: Any = None, **options: Any) -> "Array":
-        return Array._of(reductions.reduce(name, self._expr, axis, **options))
+    def method(self: "Array", *args: Any, **options: Any) -> "Array":
+        return Array._of(reductions.called(name, self._expr, args, options))
 
     method.__name__ = name
     method.__doc__ = f"Reduction ``{name}`` over all axes, one axis or several; as `numpy.{name}`."
@@ -238,6 +251,18 @@ class Array:
     def __complex__(self) -> complex:
         return complex(fetch.single(self._expr, complex))
 
+    def __copy__(self) -> "Array":
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> "Array":
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a taskarr array can't be pickled in this version: its blocks lie on the ranks; "
+            "pickle a.numpy(), or use taskarr.save()"
+        )
+
     def __bool__(self) -> bool:
         return bool(fetch.single(self._expr, bool))
 
@@ -354,8 +379,8 @@ class Array:
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
     __lshift__, __rlshift__, __ilshift__ = _binary("left_shift")
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift")
-    __eq__ = _compare("equal")
-    __ne__ = _compare("not_equal")
+    __eq__ = _equality("equal")
+    __ne__ = _equality("not_equal")
     __lt__ = _compare("less")
     __le__ = _compare("less_equal")
     __gt__ = _compare("greater")
@@ -365,6 +390,23 @@ class Array:
     __abs__ = _unary("absolute")
     __invert__ = _unary("invert")
     _, __rpow__, __ipow__ = _binary("power")
+
+    def __divmod__(self, other: Any) -> tuple["Array", "Array"]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple["Array", "Array"]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> "Array":
+        raise protocols.missing("matmul", np, "taskarr")
+
+    __rmatmul__ = __imatmul__ = __matmul__
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if self.shape:
+            raise TypeError("type taskarr.Array doesn't define __round__ method with axes")
+        value: Any = self.numpy()[()]
+        return round(value) if digits is None else round(value, digits)
 
     def __pow__(self, exponent: Any) -> "Array":
         if not _known(exponent):

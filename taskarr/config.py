@@ -52,12 +52,27 @@ class Settings:
     log: str = "warning"
 
     def __post_init__(self) -> None:
+        for name in ("block", "memory"):
+            value = getattr(self, name)
+            _require(
+                value is None or _is_number(value, int), name, value, "a whole number of bytes"
+            )
+        for name in ("replicate", "debug", "check"):
+            value = getattr(self, name)
+            _require(
+                isinstance(value, bool), name, value, "True or False, in the environment 1 or 0"
+            )
+        _require(_is_number(self.timeout, int | float), "timeout", self.timeout, "seconds")
         _require(self.block is None or self.block > 0, "block", self.block, "a positive number")
         _require(self.memory is None or self.memory > 0, "memory", self.memory, "positive bytes")
         _require(self.shuffle in SHUFFLES, "shuffle", self.shuffle, " or ".join(SHUFFLES))
         _require(self.timeout > 0, "timeout", self.timeout, "positive seconds")
         _require(self.device == "cpu", "device", self.device, "'cpu', the only device so far")
         _require(self.log in LEVELS, "log", self.log, " or ".join(LEVELS))
+
+
+def _is_number(value: object, kind: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _require(ok: bool, name: str, value: object, wanted: str) -> None:
@@ -110,6 +125,10 @@ def shared_settings(world: World) -> Settings:
 
 def changed(settings: Settings, **values: Any) -> Settings:
     """Settings with other values; an unknown name raises TypeError."""
+    known = [field.name for field in fields(Settings)]
+    for name in values:
+        if name not in known:
+            raise TypeError(f"there is no setting {name!r}; there are {', '.join(known)}")
     return replace(settings, **values)
 
 

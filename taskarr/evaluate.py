@@ -181,7 +181,13 @@ def filtered_layout(layout: Layout, mask_ndim: int, counts: np.ndarray) -> Layou
         bounds = np.zeros(2, np.int64)
     cut = ends[np.searchsorted(axis.bounds, axis.cut)]
     first = Axis(bounds, cut, axis.stride)
-    return Layout((first, *layout.axes[mask_ndim:]), layout.size, layout.base, layout.replicated)
+    base = layout.base + sum(_only_owner(a) * a.stride for a in layout.axes[1:mask_ndim])
+    return Layout((first, *layout.axes[mask_ndim:]), layout.size, base, layout.replicated)
+
+
+def _only_owner(axis: Axis) -> int:
+    """Mesh coordinate of the owner of an axis of one block."""
+    return int(np.flatnonzero(axis.cut[:-1] < axis.cut[1:])[0]) if axis.length else 0
 
 
 def agree(world: World, call: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -337,7 +339,6 @@ def test_unknown_operands():
         lambda: a + object(),
         lambda: a - {},
         lambda: a < None,
-        lambda: a == None,  # noqa: E711 - silently False would be wrong
         lambda: a != object(),
     ):
         with pytest.raises(TypeError):
@@ -475,3 +476,72 @@ def test_item_of_an_index(n):
 
     expected = [outcome(lambda key=key: x.item(*key)) for key in keys] + [0.0]
     assert on_ranks(n, job).value == expected
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_equality_of_what_cannot_be_compared(n):
+    x, dates, texts = (
+        numbers((4,)),
+        np.arange(4).astype("M8[D]"),
+        np.array([b"a", b"b", b"c", b"d"]),
+    )
+    pairs = [
+        (x, "a"),
+        (x, np.datetime64("2020")),
+        (dates, np.timedelta64(1, "D")),
+        (texts, 1),
+        (x, None),
+        (x, np.array(["a"] * 4)),
+    ]
+
+    def job(world):
+        found = []
+        for data, other in pairs:
+            a = taskarr.asarray(data, split=0)
+            found += [(a == other).numpy(), (a != other).numpy()]
+        return found
+
+    expected = [y for data, other in pairs for y in (data == other, data != other)]
+    for got, want in zip(on_ranks(n, job).value, expected, strict=True):
+        assert got.dtype == bool
+        np.testing.assert_array_equal(got, want)
+
+
+def test_what_comes_later_names_the_way_out():
+    a = taskarr.asarray(numbers(), split=0)
+    for act in (
+        lambda: a @ a,
+        lambda: a.sum(where=a > 1),
+        lambda: np.sum(a, initial=1),
+        lambda: a.max(0, np.empty(5)),
+        lambda: a.reshape(5, 7),
+        lambda: taskarr.cumsum,
+    ):
+        with pytest.raises(NotImplementedError, match=r"numpy\(\)"):
+            act()
+    with pytest.raises(TypeError, match="save"):
+        pickle.dumps(a)
+    for wrong in (
+        lambda: a.sum(0, bogus=1),
+        lambda: a.sum(0, axis=1),
+        lambda: a.any(1, 2, 3, 4, 5),
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+    for root in ("a", True, 1.5):
+        with pytest.raises(TypeError, match="is not a rank"):
+            a.gather(root)
+
+
+def test_arguments_in_numpys_order():
+    x = numbers()
+    a = taskarr.asarray(x, split=0)
+    assert a.sum(0, "f4").dtype == np.sum(a, 0, "f4").dtype == np.float32
+    assert float(a.std(None, None, None, 1)) == float(a.std(correction=1)) == x.std(ddof=1)
+    assert a.max(0, None, True).shape == (1, 5)
+    assert [float(v) for v in divmod(a[1, 1], 4)] == list(divmod(x[1, 1], 4))
+    assert round(a[1, 1] + 0.26, 1) == round(x[1, 1] + 0.26, 1)
+    twin = copy.deepcopy(a)
+    twin += 1
+    np.testing.assert_array_equal(a.numpy(), x)
+    np.testing.assert_array_equal(copy.copy(twin).numpy(), x + 1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from taskarr.expr import Elementwise, Expr, moved_to, same_world
 from taskarr.kernel.functions import CAST, SELECT, Function, ufunc
+from taskarr.ops.creation import FILL
 from taskarr.ops.operands import (
     SCALARS,
     checked_dtype,
@@ -51,6 +52,24 @@ def apply(name: str, operands: Sequence[Any]) -> Expr:
     """
     sample = _sample(getattr(np, name), operands)
     return combined(FUNCTIONS[name], operands, sample)
+
+
+def compared(name: str, operands: Sequence[Any]) -> Expr:
+    """Node of ``==`` or ``!=``: what can't be compared is not equal, as NumPy's operators say."""
+    try:
+        return apply(name, operands)
+    except TypeError:
+        left, right = (_empty(x) for x in operands)
+        found = np.asarray(left == right if name == "equal" else left != right)
+        if found.dtype != np.bool_:
+            raise
+    known = [x for x in operands if isinstance(x, Expr)]
+    shape = np.broadcast_shapes(
+        *[x.shape if isinstance(x, Expr) else np.shape(x) for x in operands]
+    )
+    layout = iteration_layout(known, shape, 1, known[0].world)
+    fill = np.bool_(name == "not_equal")
+    return Expr(FILL, (), np.dtype(np.bool_), layout, known[0].world, (fill,))
 
 
 def apply_into(name: str, target: Expr, operands: Sequence[Any]) -> Expr:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from taskarr.expr import Expr, moved_to
 from taskarr.geometry.owners import on_root
 from taskarr.ops.operands import layout_for
@@ -19,6 +21,8 @@ def everywhere(x: Expr) -> Expr:
 
 def on_one(x: Expr, root: int) -> Expr:
     """Node of which one rank has all."""
+    if isinstance(root, bool) or not isinstance(root, int | np.integer):
+        raise TypeError(f"root={root!r} is not a rank")
     if not 0 <= root < x.world.size:
         raise ValueError(f"root={root!r} is not a rank of {x.world.size}")
     return moved_to(x, on_root(x.shape, root, x.world.size))

@@ -1,6 +1,7 @@
 """Reductions: a row each, and the node that applies one to an array."""
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from functools import partial as bound
 from types import ModuleType
@@ -190,6 +191,55 @@ ROWS = {
 
 TAKES_DTYPE = ("sum", "prod", "mean", "var", "std")
 TAKES_DDOF = ("var", "std")
+
+
+_TAIL = ("out", "keepdims", "initial", "where")
+ORDER = {
+    "sum": ("axis", "dtype", *_TAIL),
+    "prod": ("axis", "dtype", *_TAIL),
+    "min": ("axis", *_TAIL),
+    "max": ("axis", *_TAIL),
+    "any": ("axis", "out", "keepdims", "where"),
+    "all": ("axis", "out", "keepdims", "where"),
+    "mean": ("axis", "dtype", "out", "keepdims", "where"),
+    "var": ("axis", "dtype", "out", "ddof", "keepdims", "where", "mean", "correction"),
+    "std": ("axis", "dtype", "out", "ddof", "keepdims", "where", "mean", "correction"),
+}
+"""NumPy's order of the arguments behind the array."""
+
+LATER = ("out", "initial", "where", "mean")
+
+
+def called(name: str, x: Expr, args: Sequence[Any], options: dict[str, Any]) -> Expr:
+    """Node of a reduction called as NumPy's function or method of this name is.
+
+    Raises
+    ------
+    TypeError
+        For arguments that NumPy does not take either.
+    NotImplementedError
+        For those of `LATER`.
+    """
+    order = ORDER[name]
+    if len(args) > len(order):
+        raise TypeError(f"{name}() takes at most {len(order)} arguments, got {len(args)}")
+    given = dict(zip(order, args, strict=False))
+    for key, value in options.items():
+        if key not in order or key in given:
+            how = "multiple values for" if key in given else "an unexpected keyword"
+            raise TypeError(f"{name}() got {how} argument {key!r}")
+        given[key] = value
+    for key in LATER:
+        value = given.pop(key, None)
+        if value is not None and value is not np._NoValue:
+            raise NotImplementedError(
+                f"{name}({key}=...) is not in this version; "
+                "select with taskarr.where() first, or reduce a.numpy()"
+            )
+    if given.get("correction") is not None:
+        given["ddof"] = given["correction"]
+    given.pop("correction", None)
+    return reduce(name, x, **given)
 
 
 def reduce(

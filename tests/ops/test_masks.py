@@ -239,3 +239,22 @@ def test_masks_without_elements(n):
     found, after = on_ranks(n, job).value
     assert found == [shape_of(x.copy(), shape) for shape in shapes]
     np.testing.assert_array_equal(after, x)
+
+
+@pytest.mark.parametrize("split", [1, (0, 1), 0])
+@pytest.mark.parametrize("n", RANKS)
+def test_masks_of_views_that_only_some_ranks_hold(n, split):
+    x = np.arange(14.0).reshape(2, 7)
+    keys = (np.s_[:, 3:], np.s_[1:, 6:], np.s_[1:, 3:], np.s_[:, :1], np.s_[:, 5:2:-1])
+
+    def job(world):
+        a = taskarr.asarray(x, split=split)
+        return [
+            (a[k][a[k] > 3].numpy(), float(a[k][a[k] > 3].sum()), a[k][a[k][:, 0] > 3].numpy())
+            for k in keys
+        ]
+
+    for k, (kept, total, rows) in zip(keys, on_ranks(n, job).value, strict=True):
+        np.testing.assert_array_equal(kept, x[k][x[k] > 3])
+        assert total == x[k][x[k] > 3].sum()
+        np.testing.assert_array_equal(rows, x[k][x[k][:, 0] > 3])
