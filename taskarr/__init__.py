@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") or _is_module(name):
-        raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
     if name in ("rank", "size"):
         return getattr(_import_module("scheduler").current(), name)
+    if name.startswith("__") or _is_module(name):
+        raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
     public = _import_module("taskarr.api").PUBLIC
     if name in public:
         return public[name]

@@ -9,9 +9,10 @@ import numpy as np
 
 from scheduler import SPMDError, World
 from scheduler.agreement import Description, open_run
+from scheduler.comm.where import user_line
 from scheduler.engine import execute
 from scheduler.plan import Plan, check
-from taskarr.expr import Expr, Filtered, Held, same_world, user_line
+from taskarr.expr import Expr, Filtered, Held, same_world
 from taskarr.geometry.layout import Axis, Layout
 from taskarr.optimize import Node
 from taskarr.plan.build import build
@@ -188,11 +189,3 @@ def filtered_layout(layout: Layout, mask_ndim: int, counts: np.ndarray) -> Layou
 def _only_owner(axis: Axis) -> int:
     """Mesh coordinate of the owner of an axis of one block."""
     return int(np.flatnonzero(axis.cut[:-1] < axis.cut[1:])[0]) if axis.length else 0
-
-
-def agree(world: World, call: str) -> None:
-    """Meet all ranks before a collective that is no run, so that a missing one is named."""
-    if world.size > 1:
-        line = user_line()
-        digest = int.from_bytes(hashlib.blake2b(call.encode(), digest_size=8).digest(), "little")
-        open_run(world, digest >> 1, 0, 0, lambda: (call, line, ()))

@@ -1,12 +1,12 @@
 """Array-level nodes of the symbolic graph, and the cells that user handles share."""
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from scheduler import World
+from scheduler.comm.where import user_line
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.view import Affine, identity
 from taskarr.kernel.functions import Function
@@ -233,16 +233,6 @@ def moved_to(source: Expr, layout: Layout) -> Expr:
     if layout == source.layout:
         return source
     return Expr(Move(), (source,), source.dtype, layout, source.world)
-
-
-def user_line() -> str:
-    """File and line of the innermost caller outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("taskarr.", "numpy.")
-    ):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
 
 
 def same_world(nodes: Iterable[Expr]) -> World:

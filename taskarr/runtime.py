@@ -1,5 +1,6 @@
 """What taskarr keeps for one world: settings, memory, and the plans made so far."""
 
+import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from typing import Any
 
 import scheduler
 from scheduler import World
+from scheduler.agreement import open_run
+from scheduler.comm.where import user_line
 from scheduler.plan import Plan
 from taskarr.backend import Backend, numpy_backend
 from taskarr.config import Settings, changed, memory_share, shared_settings
@@ -60,12 +63,21 @@ def runtime(world: World | None = None) -> Runtime:
     world = scheduler.current() if world is None else world
     found = world.state.get("taskarr")
     if found is None:
+        agree(world, "the first array")
         settings = shared_settings(world)
         backend = numpy_backend(memory_share(settings, world) // 4)
         found = world.state["taskarr"] = Runtime(world, settings, backend, PlanCache())
         found.apply(settings)
         logging.getLogger("taskarr").setLevel(settings.log.upper())
     return found
+
+
+def agree(world: World, call: str) -> None:
+    """Meet all ranks before a collective that is no run, so that a missing one is named."""
+    if world.size > 1:
+        line = user_line()
+        digest = int.from_bytes(hashlib.blake2b(call.encode(), digest_size=8).digest(), "little")
+        open_run(world, digest >> 1, 0, 0, lambda: (call, line, ()))
 
 
 @contextmanager

@@ -236,6 +236,17 @@ class TestEnds:
         assert "rank 1 has ended (job.py finished)" in done.stderr
         assert "ranks 0, 2 wait in sum at job.py:7" in done.stderr
 
+    def test_a_rank_that_ends_before_its_first_array_is_named(self, tmp_path):
+        source = (
+            "import taskarr as ta\n"
+            "if ta.rank != 1:\n"
+            "    ta.arange(1000.0, split=0).sum().numpy()\n"
+        )
+        for done in (run(tmp_path, source, "-n", "3"), mpiexec(tmp_path, source, 3)):
+            assert done.returncode == 1
+            assert "rank 1 has ended (job.py finished)" in done.stderr
+            assert "ranks 0, 2 wait in the first array at job.py:3" in done.stderr
+
     @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["1 rank", "2 ranks"])
     def test_interrupt(self, tmp_path, options):
         (tmp_path / "job.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)")

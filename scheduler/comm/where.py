@@ -8,7 +8,16 @@ from types import FrameType
 
 __all__ = ["user_line"]
 
-_OWN = ("scheduler", "taskarr", "runpy", "importlib", "threading", "concurrent", "contextlib")
+_OWN = (
+    "scheduler",
+    "taskarr",
+    "numpy",
+    "runpy",
+    "importlib",
+    "threading",
+    "concurrent",
+    "contextlib",
+)
 
 
 def user_line(thread: int | None = None) -> str:

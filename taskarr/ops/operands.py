@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from scheduler import SPMDError, World
-from taskarr.expr import Expr, held, user_line
+from scheduler.comm.where import user_line
+from taskarr.expr import Expr, held
 from taskarr.geometry.grid import MOST_BLOCKS
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import WORST_BALANCE, balance, dealt, new_layout
 from taskarr.geometry.region import slices
 from taskarr.geometry.view import broadcast
-from taskarr.runtime import runtime
+from taskarr.runtime import agree, runtime
 
 SCALARS = (bool, int, float, complex)
 LARGEST_BLOCK = 64 << 20
@@ -80,6 +81,7 @@ def from_host(x: np.ndarray, layout: Layout, world: World) -> Expr:
 def _same_everywhere(x: np.ndarray, world: World) -> None:
     text = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=8)
     text.update(repr((x.shape, x.dtype)).encode())
+    agree(world, "comparing an operand")
     every = world.allgather(text.hexdigest(), "comparing an operand")
     for rank, other in enumerate(every):
         if other != every[0]:

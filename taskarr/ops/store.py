@@ -15,13 +15,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from scheduler import World
-from taskarr.evaluate import agree, run
-from taskarr.expr import Expr, Generate, moved_to, user_line, view_of
+from scheduler.comm.where import user_line
+from taskarr.evaluate import run
+from taskarr.expr import Expr, Generate, moved_to, view_of
 from taskarr.geometry.grid import even_bounds
 from taskarr.geometry.owners import balance, dealt
 from taskarr.geometry.region import Region, region_shape, region_size
 from taskarr.geometry.view import transpose
 from taskarr.ops.operands import checked_dtype, layout_for
+from taskarr.runtime import agree
 
 FILE = Generate("file")
 UNEVEN = 1.1
