@@ -238,9 +238,7 @@ class TestEnds:
 
     def test_a_rank_that_ends_before_its_first_array_is_named(self, tmp_path):
         source = (
-            "import taskarr as ta\n"
-            "if ta.rank != 1:\n"
-            "    ta.arange(1000.0, split=0).sum().numpy()\n"
+            "import taskarr as ta\nif ta.rank != 1:\n    ta.arange(1000.0, split=0).sum().numpy()\n"
         )
         for done in (run(tmp_path, source, "-n", "3"), mpiexec(tmp_path, source, 3)):
             assert done.returncode == 1

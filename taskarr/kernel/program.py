@@ -117,6 +117,7 @@ class Assembler:
         self.in_output: dict[Ref, Ref] = {}
         self.folds: list[Fold] = []
         self.filters: list[Filter] = []
+        self.apart: set[int] = set()
 
     def leaf(self, leaf: Leaf) -> Ref:
         """Value read from an array or a generator."""
@@ -152,6 +153,16 @@ class Assembler:
             self.calls.append(Call(CAST, (value,), target))
         return target
 
+    def copied_output(self, value: Ref, dtype: np.dtype) -> None:
+        """Copy a value to the next output, whose elements may lie apart in memory.
+
+        Functions write contiguous memory only: with strides NumPy's loops give other last bits,
+        and those of ``isnan`` and its like in NumPy 2.4 wrong values.
+        """
+        self.apart.add(len(self.outputs))
+        self.calls.append(Call(CAST, (value,), ("out", len(self.outputs))))
+        self.outputs.append(dtype)
+
     def program(self) -> Program:
         """The finished program."""
         self._read_outputs()
@@ -181,9 +192,14 @@ class Assembler:
         last = self._last_uses()
         for at in reversed(range(len(self.calls))):
             call = self.calls[at]
-            if call.target[0] != "out" or call.function.name == "select":
+            kind, number = call.target
+            if (
+                kind != "out"
+                or number in self.apart
+                or not _works_in_place(call, self.outputs[number])
+            ):
                 continue
-            like = (self.outputs[call.target[1]], (True,) * self.ndim)
+            like = (self.outputs[number], (True,) * self.ndim)
             for arg in call.args:
                 if arg[0] == "temp" and last[arg] == at and self.temps[arg[1]] == like:
                     self._rename(arg, call.target)
@@ -221,7 +237,7 @@ class Assembler:
                     free.setdefault(self.temps[arg[1]], []).append(buffers[arg[1]])
             if call.target[0] == "temp":
                 spare = free.get(self.temps[call.target[1]])
-                if spare and call.function.name not in ("select",):
+                if spare and _works_in_place(call, self.temps[call.target[1]][0]):
                     buffers[call.target[1]] = spare.pop()
                 else:
                     buffers[call.target[1]], count = count, count + 1
@@ -229,3 +245,11 @@ class Assembler:
             Temp(dtype, axes, buffer)
             for (dtype, axes), buffer in zip(self.temps, buffers, strict=True)
         )
+
+
+def _works_in_place(call: Call, dtype: np.dtype) -> bool:
+    """Whether a call may write over an operand and give the same bits.
+
+    A selection writes its result in two steps; NumPy's half-precision loops differ in place.
+    """
+    return call.function.name != "select" and dtype.char != "e"

@@ -144,11 +144,29 @@ class _Stepper:
         shape = tuple([hi - lo for lo, hi in tile])
         temps = self.scratch.get(shape)
         values += self._scratch(shape) if temps is None else temps
-        values += [write(tile) for write in self.writes]
-        values += self.args
+        outs = [write(tile) for write in self.writes]
+        if len(shape) > 1 and shape[-1] == 1:
+            return self._column(values, outs)
+        return self._called(values + outs + self.args)
+
+    def _called(self, values: list[Any]) -> list[Any]:
         for run, operands in self.calls:
             run(*operands(values))
         return values
+
+    def _column(self, values: list[Any], outs: list[Any]) -> list[Any]:
+        """Run the calls where a tile is one column of wider bricks: on contiguous copies.
+
+        Its elements lie as far apart as this rank's bricks are wide, and bits must not depend
+        on that.
+        """
+        leaves = len(self.reads)
+        values[:leaves] = [self.xp.ascontiguousarray(v) for v in values[:leaves]]
+        spare = [self.xp.empty(out.shape, out.dtype) for out in outs]
+        found = self._called(values + spare + self.args)
+        for out, kept in zip(outs, spare, strict=True):
+            self.xp.copyto(out, kept)
+        return found
 
     def _scratch(self, shape: tuple[int, ...]) -> list[Any]:
         found: list[Any] = []

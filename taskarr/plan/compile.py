@@ -1,6 +1,7 @@
 """Compiling a pass: its roots' expressions become one straight-line program."""
 
 from dataclasses import dataclass
+from math import prod
 
 from taskarr.expr import Elementwise, Filtered, Generate, Move, Own, Put, Reduce, Viewed
 from taskarr.geometry.view import NEW, Affine, identity
@@ -72,7 +73,7 @@ class _Compiler:
                 _, (source, view) = body(self.graph, root)
                 value = self.value(source, view)
                 self.outputs.append(root)
-                self.assembler.output(value, self.graph[root].dtype)
+                self.assembler.copied_output(value, self.graph[root].dtype)
             else:
                 self.value(root, identity(self.graph[root].shape))
         return Compiled(
@@ -154,9 +155,9 @@ class _Compiler:
 
 
 def _rows_are_contiguous(view: Affine) -> bool:
-    if not view.axes or view.axes[-1] == NEW:
-        walked = [a for a in view.axes if a != NEW]
-        return not walked or (walked == sorted(walked) and all(s >= 0 for s in view.step))
-    walked = [a for a in view.axes if a != NEW]
-    last = len(view.base) - 1
-    return view.axes[-1] == last and view.step[-1] == 1 and walked == sorted(walked)
+    """Whether the view's innermost elements are neighbours in a brick that holds them."""
+    walked = [(axis, step) for axis, step in zip(view.axes, view.step, strict=True) if axis != NEW]
+    if not walked:
+        return True
+    axes, (last, step) = [axis for axis, _ in walked], walked[-1]
+    return axes == sorted(axes) and step == 1 and prod(view.base[last + 1 :]) == 1
