@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from taskarr.evaluate import run
 from taskarr.expr import Elementwise, Expr, moved_to, same_world
 from taskarr.kernel.functions import CAST, SELECT, Function, ufunc
 from taskarr.ops.creation import FILL
@@ -51,7 +52,16 @@ def apply(name: str, operands: Sequence[Any]) -> Expr:
         As NumPy for these dtypes, shapes and scalars.
     """
     sample = _sample(getattr(np, name), operands)
-    return combined(FUNCTIONS[name], operands, sample)
+    node = combined(FUNCTIONS[name], operands, sample)
+    if name == "power" and sample.kind == "i" and _may_be_negative(operands[1]):
+        run([node], "power")  # which raises where NumPy does, before anything is written
+    return node
+
+
+def _may_be_negative(exponent: Any) -> bool:
+    if isinstance(exponent, Expr):
+        return exponent.dtype.kind == "i"
+    return bool(np.any(np.less(exponent, 0)))
 
 
 def compared(name: str, operands: Sequence[Any]) -> Expr:
@@ -111,7 +121,10 @@ def cast(x: Expr, dtype: Any, casting: str = "unsafe") -> Expr:
     dtype = checked_dtype(np.empty(0, x.dtype).astype(dtype, casting=casting).dtype)  # type: ignore[call-overload]
     if dtype == x.dtype:
         return x
-    return combined(CAST, [x], dtype)
+    node = combined(CAST, [x], dtype)
+    if x.dtype.kind in "SU" and dtype.kind not in "SU":
+        run([node], "astype")  # which raises where NumPy does, for text that is no such value
+    return node
 
 
 def select(condition: Any, x: Any, y: Any, dtype: np.dtype | None = None) -> Expr:

@@ -29,8 +29,8 @@ def check_single(value: Any, dtype: np.dtype) -> None:
     """Raise what NumPy raises where one element is given anything but one value."""
     if isinstance(value, Expr):
         value = np.zeros([min(n, 2) for n in value.shape], value.dtype)
-    if np.size(value) != 1:
-        element(value, dtype)
+    if np.ndim(value):
+        np.empty(1, dtype)[0] = value
 
 
 def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) -> Expr:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import taskarr
-from tests.layouts import CUT, LAYOUTS
+from tests.layouts import CUT, LAYOUTS, RANKS, on_ranks
 from tests.oracle import Check, verify
 
 KEYS = [
@@ -303,3 +303,33 @@ def test_wrong_writes_raise_and_change_nothing():
 def test_deletion_is_refused():
     with pytest.raises((ValueError, TypeError, AttributeError)):
         del taskarr.arange(3)[0]
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_what_can_fail_on_data_fails_before_the_write(n):
+    x = np.arange(10)
+    negative, text = np.full(8, -1), np.array(["1", "x"] * 4)
+    writes = {
+        "power": lambda a, p, make: a.__setitem__(np.s_[2:], p[2:] ** make(negative)),
+        "in place": lambda a, p, make: a.__ipow__(make(np.full(10, -2))),
+        "scalar": lambda a, p, make: p**-1,
+        "text": lambda a, p, make: a.__setitem__(np.s_[2:], make(text).astype(float)),
+        "single": lambda a, p, make: a.__setitem__(0, a[:1]),
+        "nested": lambda a, p, make: a.__setitem__(0, [[1]]),
+    }
+
+    def outcomes(make):
+        found, a = {}, make(x)
+        for name, write in writes.items():
+            try:
+                write(a, make(x + 1), make)
+            except Exception as error:
+                found[name] = type(error)
+        a[1:3] = 7
+        return found, np.asarray(a)
+
+    wanted, after = outcomes(np.array)
+    found, values = on_ranks(n, lambda world: outcomes(taskarr.asarray)).value
+    assert found == wanted
+    assert set(wanted) == set(writes)
+    np.testing.assert_array_equal(values, after)
