@@ -7,7 +7,7 @@ import numpy as np
 
 from taskarr import fetch, protocols
 from taskarr.arrays import Array, node_of
-from taskarr.ops import creation, elementwise, reductions, store
+from taskarr.ops import creation, elementwise, reductions, store, views
 from taskarr.runtime import settings
 
 __all__ = [
@@ -217,13 +217,31 @@ def _reduction(name: str) -> Callable[..., Array]:
     return function
 
 
+def _view(name: str) -> Callable[..., Array]:
+    """Public function that shows an array otherwise."""
+
+    def function(a: Any, *args: Any, **options: Any) -> Array:
+        array = asarray(a)
+        return array._viewed(views.VIEWS[name](array.shape, *args, **options))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"View of an array; see `numpy.{name}`."
+    return function
+
+
 PUBLIC: dict[str, Any] = {
     **{name: globals()[name] for name in __all__},
     **{name: _ufunc(name) for name in elementwise.UFUNCS},
     **{name: _reduction(name) for name in reductions.ROWS},
+    **{name: _view(name) for name in views.VIEWS},
     "abs": _ufunc("absolute"),
 }
 """Everything that ``taskarr.name`` gives; generated functions are not names of this module,
 where ``sum`` and ``any`` mean Python's."""
 
 protocols.FUNCTIONS.update(PUBLIC)
+protocols.FUNCTIONS.update(
+    shape=lambda a: a.shape,
+    ndim=lambda a: a.ndim,
+    size=lambda a, axis=None: a.size if axis is None else a.shape[axis],
+)

@@ -9,8 +9,8 @@ import numpy as np
 from taskarr import fetch, printing, protocols
 from taskarr.expr import Cell, Expr, view_of
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.view import Affine, transpose
-from taskarr.ops import elementwise, masks, redistribute, reductions, write
+from taskarr.geometry.view import Affine
+from taskarr.ops import elementwise, masks, redistribute, reductions, views, write
 from taskarr.ops.keys import as_tuple, is_basic, refuse, view_of_key
 
 
@@ -125,9 +125,14 @@ class Array:
 
     def _become(self, expr: Expr) -> "Array":
         """Write through the view."""
+        self._check_writable()
         whole = expr if self._view is None else write.put(self._cell.expr, self._view, expr)
         self._show(whole)
         return self
+
+    def _check_writable(self) -> None:
+        if self._view is not None and views.repeats(self._view):
+            raise ValueError("assignment destination is read-only: broadcast_to() repeats elements")
 
     def _show(self, expr: Expr) -> None:
         self._cell.replace(expr)
@@ -317,6 +322,7 @@ class Array:
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._fixed:
             raise TypeError("a value of zero dimensions does not support item assignment")
+        self._check_writable()
         value = node_of(value)
         if is_basic(key):
             view = view_of_key(self.shape, key)
@@ -345,13 +351,16 @@ class Array:
 
     def transpose(self, *axes: Any) -> "Array":
         """View with the axes in another order, as `numpy.ndarray.transpose`."""
-        order = axes[0] if len(axes) == 1 and not hasattr(axes[0], "__index__") else axes
-        if not order:
-            order = tuple(range(self.ndim))[::-1]
-        if len(order) != self.ndim:
-            raise ValueError(f"axes don't match array: {tuple(order)} for {self.ndim} dimensions")
-        found = np.lib.array_utils.normalize_axis_tuple(order, self.ndim)
-        return self._viewed(transpose(self.shape, found))
+        given = axes[0] if len(axes) == 1 and not hasattr(axes[0], "__index__") else axes or None
+        return self._viewed(views.transpose(self.shape, given))
+
+    def swapaxes(self, axis1: int, axis2: int) -> "Array":
+        """View with two axes exchanged."""
+        return self._viewed(views.swapaxes(self.shape, axis1, axis2))
+
+    def squeeze(self, axis: Any = None) -> "Array":
+        """View without axes of length one: all, or those named."""
+        return self._viewed(views.squeeze(self.shape, axis))
 
     # ------------------------------------------------------------------ elementwise
 

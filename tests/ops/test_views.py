@@ -1,0 +1,103 @@
+"""Views by name: the same elements otherwise, read and written through, and no message."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taskarr
+from tests.layouts import RANKS, on_ranks
+
+SHAPES = ((4, 3, 5), (7,), (1, 6, 1), (0, 3), (2, 1, 3, 2), ())
+CALLS = {
+    "transpose": [((), {}), ((None,), {}), (((1, 0, 2),), {}), ((), {"axes": (2, 0, 1)})],
+    "swapaxes": [((0, -1), {}), ((0, 2), {}), ((5, 0), {})],
+    "moveaxis": [((0, -1), {}), (([0, 1], [2, 0]), {}), ((0, [1, 2]), {}), (([0, 0], [1, 2]), {})],
+    "squeeze": [((), {}), ((0,), {}), ((-1,), {}), (((0, 2),), {}), ((9,), {})],
+    "expand_dims": [((0,), {}), ((-1,), {}), (((0, 2),), {}), ((9,), {}), (((1, 1),), {})],
+    "flip": [((), {}), ((0,), {}), (((0, -1),), {}), ((), {"axis": 1}), ((0, 1), {})],
+    "broadcast_to": [(((2, 4, 3, 5),), {}), ((7,), {}), (((3, 7),), {}), ((-1,), {}), (("x",), {})],
+}
+
+
+def numbers(shape):
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype("f8")
+
+
+def outcome(call):
+    try:
+        return call()
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_as_numpy(name):
+    tries = [(shape, args, options) for shape in SHAPES for args, options in CALLS[name]]
+
+    def job(world):
+        found = []
+        for shape, args, options in tries:
+            a = taskarr.asarray(numbers(shape), split=0 if shape else "auto")
+            for f in (getattr(taskarr, name), getattr(np, name)):
+                b = outcome(lambda f=f, a=a, x=args, o=options: f(a, *x, **o))
+                found.append(b if isinstance(b, type) else b.numpy())
+        return found
+
+    expected = []
+    for shape, args, options in tries:
+        x = numbers(shape)
+        expected += [outcome(lambda x=x, p=args, o=options: getattr(np, name)(x, *p, **o))] * 2
+    assert any(isinstance(e, np.ndarray) for e in expected)
+    for n in RANKS:
+        for got, want in zip(on_ranks(n, job).value, expected, strict=True):
+            if isinstance(want, type):
+                assert issubclass(got, want)
+            else:
+                assert got.shape == want.shape
+                np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_writes_go_through(n):
+    def program(make):
+        a = make(numbers((4, 3, 1)))
+        np.flip(a, 0)[1:, :2] = 100
+        a.swapaxes(0, 1)[2] += 7
+        a.squeeze()[0, :] = -1
+        np.moveaxis(a, 0, -1)[0, 0] *= 2
+        np.expand_dims(a, 0)[0, 3] = 5
+        return np.asarray(a)
+
+    found = on_ranks(n, lambda world: program(lambda x: taskarr.asarray(x, split=0))).value
+    np.testing.assert_array_equal(found, program(np.array))
+
+
+def test_views_move_nothing():
+    def job(world):
+        a = taskarr.asarray(numbers((8, 4)), split=0).persist()
+        before = world.counters.copy()
+        b = np.flip(np.moveaxis(a, 0, 1), 1)
+        assert world.counters == before
+        held = b.local.size, a.local.size
+        return held, (world.counters - before)["send_bytes"]
+
+    for n in RANKS:
+        for (view, base), sent in on_ranks(n, job, alike=False).values:
+            assert view == base
+            assert sent == 0
+
+
+def test_repeated_elements_are_not_written():
+    a = taskarr.arange(3)
+    b = taskarr.broadcast_to(a, (2, 3))
+    for write in (lambda: b.__setitem__(0, 1), lambda: b.__iadd__(1)):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    a[0] = 9
+    np.testing.assert_array_equal(b.numpy(), [[9, 1, 2]] * 2)
+
+
+def test_facts_by_numpys_functions():
+    a = taskarr.zeros((4, 3))
+    assert (np.shape(a), np.ndim(a), np.size(a), np.size(a, 1)) == ((4, 3), 2, 12, 3)
