@@ -51,19 +51,23 @@ class Folder:
             self.shape, self.places = shape, places(shape, self.reduction.axes)
         self.states = [None] * len(self.places.boxes)
 
-    def add(self, values: Any, number: int) -> None:
-        """Fold in the values of a segment of the block, in C order."""
+    def segment(self, values: Any, shape: tuple[int, ...]) -> State:
+        """State of one segment of this shape, to which the values broadcast."""
         xp, reduction = self.xp, self.reduction
-        _, at, forms = self.places
-        if values.shape != forms[number]:
-            values = xp.broadcast_to(values, forms[number])
+        if values.shape != shape:
+            values = xp.broadcast_to(values, shape)
         if not values.flags.c_contiguous:
             values = xp.ascontiguousarray(values)
-        state = reduction.row.partial(xp, values, reduction.axes, self.fields)
+        return reduction.row.partial(xp, values, reduction.axes, self.fields)
+
+    def add(self, values: Any, number: int) -> None:
+        """Fold in the values of a segment of the block, in C order."""
+        _, at, forms = self.places
+        state = self.segment(values, forms[number])
         place = at[number]
         before = self.states[place]
         if before is not None:
-            state = reduction.row.combine(xp, before, state)
+            state = self.reduction.row.combine(self.xp, before, state)
         self.states[place] = state
 
     def state(self) -> State:

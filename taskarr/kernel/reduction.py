@@ -168,16 +168,19 @@ def _merge_axis(
     merged: Partials = {}
     rows: dict[Key, list[tuple[int, int, list[State]]]] = {}
     for key, states in partials.items():
-        if not whole or all(key[a] == node for a, node in whole):
-            level, i = key[axis]
-            rest = (*key[:axis], (0, 0), *key[axis + 1 :])
-            rows.setdefault(rest, []).append((i << level, level, states))
-        else:
+        if whole and not all(key[a] == node for a, node in whole):
             merged[key] = states
+            continue
+        level, i = key[axis]
+        rest = key[:axis] + key[axis + 1 :]
+        if rest in rows:
+            rows[rest].append((i << level, level, states))
+        else:
+            rows[rest] = [(i << level, level, states)]
     for rest, found in rows.items():
         found.sort(key=itemgetter(0))
         for level, i, states in _merge_row(found, blocks, reductions, xp):
-            merged[(*rest[:axis], (level, i), *rest[axis + 1 :])] = states
+            merged[(*rest[:axis], (level, i), *rest[axis:])] = states
     return merged
 
 
@@ -189,20 +192,17 @@ def _merge_row(
 ) -> list[tuple[int, int, list[State]]]:
     """Nodes (level, number, states) left when all neighbours in order are combined."""
     stack: list[tuple[int, int, list[State]]] = []
+    combines = [r.row.combine for r in reductions]
     highest = top(blocks)
     for first, level, states in found:
         i = first >> level
         while level < highest:
-            if i % 2 == 0:
-                if (i + 1) << level < blocks:
+            if i & 1:
+                if not stack or stack[-1][0] != level or stack[-1][1] != i - 1:
                     break
-            elif stack and stack[-1][:2] == (level, i - 1):
                 before = stack.pop()[2]
-                states = [
-                    r.row.combine(xp, a, b)
-                    for r, a, b in zip(reductions, before, states, strict=True)
-                ]
-            else:
+                states = [f(xp, a, b) for f, a, b in zip(combines, before, states, strict=True)]
+            elif (i + 1) << level < blocks:
                 break
             level, i = level + 1, i >> 1
         stack.append((level, i, states))

@@ -110,16 +110,15 @@ class _Stepper:
     def block(self, box: Box) -> Found:
         """Compute one block."""
         shape = tuple([hi - lo for lo, hi in box])
+        cut = tiles(shape, self.most)
+        if len(cut) == 1 and not self.filters:
+            values = self.tile(box)
+            return Found([folder.segment(values[at], shape) for folder, at in self.folders], [])
         for folder, _ in self.folders:
             folder.begin(shape)
         kept = [0] * len(self.filters)
-        cut = tiles(shape, self.most)
         for number, tile in enumerate(cut):
-            place = box
-            if len(cut) > 1:
-                place = tuple(
-                    [(lo + o, hi + o) for (lo, hi), (o, _) in zip(tile, box, strict=True)]
-                )
+            place = tuple([(lo + o, hi + o) for (lo, hi), (o, _) in zip(tile, box, strict=True)])
             values = self.tile(place)
             for folder, at in self.folders:
                 folder.add(values[at], number)
