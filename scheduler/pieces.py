@@ -27,11 +27,14 @@ class Out:
     pack : callable
         ``pack(buffer)`` fills `buffer` (uint8, `nbytes`) and returns it. ``pack(None)`` may return
         a contiguous array that holds the data, or None if it wants a buffer.
+    source : numpy.ndarray, optional
+        The piece where it lies in memory, however strided.
     """
 
     peer: int
     nbytes: int
     pack: Callable[[np.ndarray | None], np.ndarray | None]
+    source: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,15 @@ class In:
         Returns the final place as a writable contiguous uint8 array, or None if there is none.
     drain : callable
         ``drain(buffer)`` takes the bytes out of `buffer` when there is no place.
+    target : numpy.ndarray, optional
+        The final place, of the shape and dtype that the source has, however strided.
     """
 
     peer: int
     nbytes: int
     place: Callable[[], np.ndarray | None]
     drain: Callable[[np.ndarray], None]
+    target: np.ndarray | None = None
 
 
 P = TypeVar("P", Out, In)

@@ -9,8 +9,8 @@ alltoallv
     round before each call shows that all ranks are there and well;
 pairwise
     see `scheduler.pairwise`;
-shared
-    see `scheduler.shared`: for ranks that share a node.
+pull
+    see `scheduler.pull`: for ranks that share a node, and pieces that name their memory.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.comm.world import Slots, World
+from scheduler.comm.world import World
 from scheduler.errors import PeerFailed
 from scheduler.pairwise import pairwise
 from scheduler.pieces import In, Out, P, Rounds, go_on, largest_round
-from scheduler.shared import shared
+from scheduler.pull import SHORTEST_RUN, pull, puller, shortest_run
 
 __all__ = ["TRANSPORTS", "In", "Out", "alltoallv_counts", "choose_transport", "shuffle"]
 
-TRANSPORTS = ("alltoallv", "pairwise", "shared")
-_SHARED_BYTES = 4 << 20
+TRANSPORTS = ("alltoallv", "pairwise", "pull")
+_PULL_BYTES = 4 << 20
 _ALLTOALLV_BYTES = 1 << 30
 _JOINED_BYTES = 16 << 20
 
@@ -54,7 +54,7 @@ def shuffle(
         that stays on this rank is not among them.
     failed : bool
         This rank cannot take part: no data move and all ranks raise `PeerFailed`.
-    transport : {"auto", "alltoallv", "pairwise", "shared"}, optional
+    transport : {"auto", "alltoallv", "pairwise", "pull"}, optional
         ``world.state["shuffle"]`` by default.
     """
     if world.size == 1:
@@ -67,11 +67,11 @@ def shuffle(
     receives = _by_round(incoming)
     chosen, rounds, largest = _agree(world, sends, receives, failed, where, transport)
     sends, receives = _padded(sends, rounds), _padded(receives, rounds)
-    slots = world.slots() if chosen == "shared" else None
-    if chosen == "shared" and slots is None:
+    reads = puller(world) if chosen == "pull" else None
+    if chosen == "pull" and reads is None:
         chosen = "pairwise"
-    if slots is not None and rounds:
-        shared(world, slots, sends, receives, where)
+    if reads is not None and rounds:
+        pull(world, reads, sends, receives, where)
     elif chosen == "pairwise" and rounds:
         pairwise(world, sends, receives, where)
     elif rounds:
@@ -88,31 +88,29 @@ def alltoallv_counts(world: World, counts: np.ndarray, where: str = "a shuffle")
 
 
 def choose_transport(
-    wish: str, nodes_shared: bool, pair_bytes: int, round_bytes: int, piece_bytes: int
+    wish: str, nodes_shared: bool, pair_bytes: int, round_bytes: int, can_pull: bool
 ) -> str:
     """Return the transport, by numbers that are the same on all ranks.
 
     Parameters
     ----------
-    wish : {"auto", "alltoallv", "pairwise", "shared"}
+    wish : {"auto", "alltoallv", "pairwise", "pull"}
         The setting.
     pair_bytes : int
         What the busiest pair of ranks moves in all.
     round_bytes : int
-        What the busiest rank moves in its largest round; over 1 GiB goes pairwise in any case,
-        since some MPI libraries limit counts and displacements to 31 bits.
-    piece_bytes : int
-        The largest piece; over a slot's size it cannot go through shared memory.
+        What the busiest rank moves in its largest round; over 1 GiB never by ``Alltoallv``, since
+        some MPI libraries limit counts and displacements to 31 bits.
+    can_pull : bool
+        Whether all pieces name their memory, in runs that are worth it.
     """
     if wish not in ("auto", *TRANSPORTS):
-        raise ValueError(f"the shuffle must be auto, alltoallv or pairwise, not {wish!r}")
-    if round_bytes > _ALLTOALLV_BYTES:
-        return "pairwise"
+        raise ValueError(f"the shuffle must be auto, alltoallv, pairwise or pull, not {wish!r}")
     if wish == "auto":
-        wish = "shared" if nodes_shared and pair_bytes >= _SHARED_BYTES else "alltoallv"
-    if wish == "shared" and (piece_bytes > Slots.nbytes or not nodes_shared):
-        return "pairwise"
-    return wish
+        wish = "pull" if nodes_shared and pair_bytes >= _PULL_BYTES else "alltoallv"
+    if wish == "alltoallv" and round_bytes <= _ALLTOALLV_BYTES:
+        return wish
+    return "pull" if wish == "pull" and can_pull and nodes_shared else "pairwise"
 
 
 def _by_round(pieces: Iterable[P]) -> list[list[P]]:
@@ -131,6 +129,14 @@ def _by_round(pieces: Iterable[P]) -> list[list[P]]:
 
 def _padded(rounds: list[list[P]], count: int) -> list[list[P]]:
     return rounds + [[] for _ in range(count - len(rounds))]
+
+
+def _can_be_pulled(piece: Out) -> bool:
+    return shortest_run(piece.source) >= min(SHORTEST_RUN, max(piece.nbytes, 1))
+
+
+def _can_be_put(piece: In) -> bool:
+    return shortest_run(piece.target) >= min(SHORTEST_RUN, max(piece.nbytes, 1))
 
 
 def _joined(rounds: list[list[P]], together: int) -> list[list[P]]:
@@ -158,13 +164,15 @@ def _agree(
         max(len(sends), len(receives)),
         max(pairs.values(), default=0),
         max(largest_round(sends), largest_round(receives)),
-        max((piece.nbytes for pieces in sends for piece in pieces), default=0),
+        not all(_can_be_pulled(piece) for pieces in sends for piece in pieces),
+        not all(_can_be_put(piece) for pieces in receives for piece in pieces),
     )
     agreed = world.allreduce(np.array(numbers, np.int64), "max", where)
     if agreed[0]:
         raise PeerFailed(f"a rank failed before {where}")
     wish = transport or world.state.get("shuffle", "auto")
-    chosen = choose_transport(wish, world.nodes_shared, *map(int, agreed[2:]))
+    pair_bytes, round_bytes, *cannot = map(int, agreed[2:])
+    chosen = choose_transport(wish, world.nodes_shared, pair_bytes, round_bytes, not any(cannot))
     return chosen, int(agreed[1]), int(agreed[3])
 
 

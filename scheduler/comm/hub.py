@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from scheduler.comm.where import user_line
-from scheduler.comm.world import Slots
 from scheduler.errors import Hang, SPMDError
 
 __all__ = ["Hub", "Meeting"]
@@ -83,7 +82,7 @@ class Hub:
     those that do), `stirred` (something happened to the rank since it last looked), `queue`
     (ranks worth looking at), `faults` (what a rank raises when it wakes), `ended` (how ranks
     ended), `consequences` (errors that only tell of another rank's end or of a hang), message
-    channels and meetings, and `slots`, the memory that all ranks share once it is made.
+    channels and meetings.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -100,7 +99,6 @@ class Hub:
         self.meetings: dict[int, Meeting] = {}
         self.finished = threading.Lock()
         self.overdue = ""
-        self.slots: Slots | None = None
         for lock in (*self.locks, self.finished):
             lock.acquire()
 

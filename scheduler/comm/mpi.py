@@ -23,7 +23,7 @@ from mpi4py import MPI
 
 from scheduler import lifetime
 from scheduler.comm.watchdog import Watchdog
-from scheduler.comm.world import RESERVED_TAGS, Request, Slots, World, byte_view
+from scheduler.comm.world import RESERVED_TAGS, Request, World, byte_view
 from scheduler.errors import SPMDError
 
 __all__ = ["MPIWorld", "abort", "world_of_all"]
@@ -91,8 +91,6 @@ class MPIWorld(World):
         self._idles = 0
         self._spins = _SPINS_SHARED
         self._closed = False
-        self._slots: Slots | None = None
-        self._slotless = False
         self._watchdog = Watchdog(self.rank, self.size)
         self._messages, self._collectives, watching = (self._duplicate(comm) for _ in range(3))
         if self.size > 1:
@@ -142,18 +140,6 @@ class MPIWorld(World):
             self._watchdog.begin(where or "its run", self._timeout())
         time.sleep(_NAP)
         self._watch()
-
-    def slots(self) -> Slots | None:
-        """Return shared slots, see `World.slots`."""
-        if self._slots is None and self.nodes_shared and not self._slotless:
-            try:
-                self._slots = _SharedSlots(self._messages)
-            except MPI.Exception:
-                self._slots = None
-            made = np.array([self._slots is not None], np.int64)
-            if not self.allreduce(made, "min", "making shared memory")[0]:
-                self._slots, self._slotless = None, True
-        return self._slots
 
     def close(self) -> None:
         """Wait until all ranks close, telling who asks that this one has ended."""
@@ -236,25 +222,6 @@ class MPIWorld(World):
             (send, [int(count) for count in send_counts], MPI.BYTE),
             (recv, [int(count) for count in recv_counts], MPI.BYTE),
         )
-
-
-class _SharedSlots(Slots):
-    """Slots in an MPI shared window; making it is collective over the ranks of one node."""
-
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self._window = MPI.Win.Allocate_shared(self.count * self.nbytes, 1, comm=comm)
-        self._window.Lock_all()
-        self._memory = [
-            np.asarray(self._window.Shared_query(rank)[0].cast("B")) for rank in range(comm.size)
-        ]
-
-    def of(self, rank: int, slot: int) -> np.ndarray:
-        """Return a slot, see `Slots.of`."""
-        return self._memory[rank][slot * self.nbytes : (slot + 1) * self.nbytes]
-
-    def publish(self) -> None:
-        """Make a memory barrier, see `Slots.publish`."""
-        self._window.Sync()
 
 
 class _MPIRequest(Request):

@@ -18,7 +18,7 @@ import numpy as np
 
 from scheduler.comm.default import use
 from scheduler.comm.hub import Hub
-from scheduler.comm.world import REDUCTIONS, Request, Slots, World, byte_view
+from scheduler.comm.world import REDUCTIONS, Request, World, byte_view
 from scheduler.errors import Hang, SPMDError
 
 __all__ = ["VirtualWorld", "run_virtual"]
@@ -96,12 +96,6 @@ class VirtualWorld(World):
         else:
             self._hub.sleep(self.rank, None, where or "its run")
 
-    def slots(self) -> Slots | None:
-        """Return slots that are plain memory of this process, see `World.slots`."""
-        if self._hub.slots is None:
-            self._hub.slots = _PlainSlots(self.size)
-        return self._hub.slots
-
     def _collect(self, kind: str, value: Any, where: str, root: int | None = None) -> list[Any]:
         """Return what all ranks (or at least `root`) gave to this collective."""
         meeting = self._hub.meet(self.rank, self._round, kind, where)
@@ -152,18 +146,6 @@ class VirtualWorld(World):
                 raise SPMDError(f"alltoallv: {part.size} bytes were sent, {count} expected")
             recv[start : start + count] = part
             start += count
-
-
-class _PlainSlots(Slots):
-    def __init__(self, size: int) -> None:
-        self._memory = [np.empty((self.count, self.nbytes), np.uint8) for _ in range(size)]
-
-    def of(self, rank: int, slot: int) -> np.ndarray:
-        """Return a slot, see `Slots.of`."""
-        return self._memory[rank][slot]
-
-    def publish(self) -> None:
-        """Do nothing: only one rank runs at a time."""
 
 
 class _Sent(Request):

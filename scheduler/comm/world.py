@@ -29,7 +29,7 @@ from scheduler import wire
 from scheduler.errors import SPMDError
 from scheduler.events import Observer
 
-__all__ = ["PIECE", "RESERVED_TAGS", "REDUCTIONS", "Request", "Slots", "World", "byte_view"]
+__all__ = ["PIECE", "RESERVED_TAGS", "REDUCTIONS", "Request", "World", "byte_view"]
 
 PIECE = 64 << 20
 """Bytes of the longest message: longer data are cut by the caller."""
@@ -83,21 +83,6 @@ class Request(abc.ABC):
         """Return whether the message is complete; never blocks, may be called again."""
 
 
-class Slots(abc.ABC):
-    """Memory that all ranks of a world on one node see: `count` slots of each rank."""
-
-    count = 4
-    nbytes = 1 << 20
-
-    @abc.abstractmethod
-    def of(self, rank: int, slot: int) -> np.ndarray:
-        """Return a slot of any rank as a uint8 array."""
-
-    @abc.abstractmethod
-    def publish(self) -> None:
-        """Order what was written before and what is read after among all ranks."""
-
-
 class World(abc.ABC):
     """Some ranks that run the same program, as seen by one of them."""
 
@@ -146,10 +131,6 @@ class World(abc.ABC):
     @abc.abstractmethod
     def idle(self, where: str = "") -> None:
         """Make one step of a wait loop, after which the caller tests its requests again."""
-
-    def slots(self) -> Slots | None:
-        """Return shared slots, or None where there are none; the first call is collective."""
-        return None
 
     def close(self) -> None:
         """Give back what the world holds; it cannot be used afterwards."""

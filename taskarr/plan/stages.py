@@ -1,6 +1,5 @@
 """Collective stages of a plan: dense exchanges, and the counts of filtered rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +44,7 @@ class DenseExchange:
         brick = next(todo) if self.box is not None else None
         into = next(todo) if self.target is not None else None
         received = [None if into is not None else self._fresh(r) for _, r in self.incoming]
-        outs = [Out(p, self._bytes(r), self._packer(brick, r)) for p, r in self.outgoing]
+        outs = [self._sender(brick, peer, region) for peer, region in self.outgoing]
         ins = [
             self._receiver(peer, region, fresh, into)
             for (peer, region), fresh in zip(self.incoming, received, strict=True)
@@ -59,7 +58,7 @@ class DenseExchange:
     def _fresh(self, region: Region) -> np.ndarray:
         return np.empty(region_shape(region), self.dtype)
 
-    def _packer(self, brick: Any, region: Region) -> Callable[[Any], Any]:
+    def _sender(self, brick: Any, peer: int, region: Region) -> Out:
         assert self.box is not None
         part = brick[(*slices(region, (lo for lo, _ in self.box)), ...)]
 
@@ -69,22 +68,22 @@ class DenseExchange:
             np.copyto(buffer.view(self.dtype).reshape(part.shape), part)
             return buffer
 
-        return fill
+        return Out(peer, self._bytes(region), fill, part)
 
     def _receiver(self, peer: int, region: Region, fresh: Any, into: Any) -> In:
         if fresh is not None:
             place = fresh.reshape(-1).view("u1")
-            return In(peer, place.nbytes, lambda: place, lambda buffer: None)
+            return In(peer, place.nbytes, lambda: place, lambda buffer: None, fresh)
         assert self.target is not None
         part = into[(*slices(region, (lo for lo, _ in self.target)), ...)]
         if lies_contiguous(region, self.target):
             flat = part.reshape(-1).view("u1")
-            return In(peer, flat.nbytes, lambda: flat, lambda buffer: None)
+            return In(peer, flat.nbytes, lambda: flat, lambda buffer: None, part)
 
         def drain(buffer: Any) -> None:
             np.copyto(part, buffer.view(self.dtype).reshape(part.shape))
 
-        return In(peer, self._bytes(region), lambda: None, drain)
+        return In(peer, self._bytes(region), lambda: None, drain, part)
 
 
 @dataclass(frozen=True, slots=True)

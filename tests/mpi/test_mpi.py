@@ -139,8 +139,9 @@ def test_redistribution_and_fetching(world):
     assert str(taskarr.asarray(X)) == str(X)
 
 
-@pytest.mark.parametrize("shuffle", ["auto", "alltoallv", "pairwise", "shared"])
-def test_any_transport(world, shuffle):
+@pytest.mark.parametrize("shuffle", ["auto", "alltoallv", "pairwise", "pull"])
+def test_any_transport(world, monkeypatch, shuffle):
+    monkeypatch.setattr("scheduler.shuffle.SHORTEST_RUN", 1)
     before = world.counters.copy()
     with taskarr.settings(shuffle=shuffle):
         a = taskarr.asarray(np.arange(4096.0).reshape(64, 64), split=0)

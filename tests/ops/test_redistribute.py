@@ -140,8 +140,10 @@ def test_only_what_changes_owner_moves():
         assert sum(turned for _, turned in found) == apart
 
 
-@pytest.mark.parametrize("shuffle", ["auto", "alltoallv", "pairwise", "shared"])
-def test_any_transport(shuffle):
+@pytest.mark.parametrize("shuffle", ["auto", "alltoallv", "pairwise", "pull"])
+def test_any_transport(monkeypatch, shuffle):
+    monkeypatch.setattr("scheduler.shuffle.SHORTEST_RUN", 1)
+
     def job(world):
         a = taskarr.asarray(numbers((21, 20)), split=0)
         b = a.redistribute(split=1)

@@ -9,7 +9,12 @@ from scheduler.events import Observer
 from scheduler.shuffle import In, Out, alltoallv_counts, choose_transport, shuffle
 
 SIZES = [1, 2, 3, 5, 7]
-TRANSPORTS = ["alltoallv", "pairwise", "shared"]
+TRANSPORTS = ["alltoallv", "pairwise", "pull"]
+
+
+@pytest.fixture(autouse=True)
+def any_run_is_pulled(monkeypatch):
+    monkeypatch.setattr("scheduler.shuffle.SHORTEST_RUN", 1)
 
 
 def content(source, dest, number):
@@ -36,7 +41,7 @@ def out(dest, data, way):
         buffer[...] = data
         return buffer
 
-    return Out(dest, data.size, pack)
+    return Out(dest, data.size, pack, data)
 
 
 def into(source, target, placed):
@@ -44,7 +49,7 @@ def into(source, target, placed):
         assert not placed
         target[...] = buffer
 
-    return In(source, target.size, lambda: target if placed else None, drain)
+    return In(source, target.size, lambda: target if placed else None, drain, target)
 
 
 def all_to_all(world, transport):
@@ -88,8 +93,9 @@ def ring(world, data, *, failing=(), transport=None, drain_error=None):
             raise drain_error
         target[...] = buffer
 
-    outgoing = [Out((rank + 1) % size, data.size, pack)]
-    incoming = [In((rank - 1) % size, data.size, lambda: None, drain)]
+    plain = not failing and drain_error is None
+    outgoing = [Out((rank + 1) % size, data.size, pack, data if plain else None)]
+    incoming = [In((rank - 1) % size, data.size, lambda: None, drain, target if plain else None)]
     shuffle(world, outgoing, incoming, failed=False, where="a ring", transport=transport)
     return target
 
@@ -108,7 +114,7 @@ def test_virtual(size, transport):
             if size > 1:
                 assert (counters.get("alltoallv", 0) > 0) == (transport == "alltoallv")
                 assert (counters.get("pairwise", 0) == 3) == (transport == "pairwise")
-                assert (counters.get("shared", 0) == 3) == (transport == "shared")
+                assert (counters.get("pull", 0) == 3) == (transport == "pull")
 
 
 @pytest.mark.ranks(1, 2, 3)
@@ -148,7 +154,7 @@ def test_a_failed_pack_by_alltoallv_stops_all(size):
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
-@pytest.mark.parametrize("transport", ["pairwise", "shared"])
+@pytest.mark.parametrize("transport", ["pairwise", "pull"])
 def test_a_failed_pack_reaches_its_target(size, transport):
     def body(world):
         data = np.ones(9, np.uint8)
@@ -227,18 +233,69 @@ def test_messages_of_others_are_not_disturbed():
 
 
 def test_transport_rule():
-    big, small = 4 << 20, 1 << 20
-    assert choose_transport("auto", True, big, big, small) == "shared"
-    assert choose_transport("auto", True, big, big, small + 1) == "pairwise"
-    assert choose_transport("auto", False, big, big, small) == "alltoallv"
-    assert choose_transport("auto", True, big - 1, big, small) == "alltoallv"
-    assert choose_transport("pairwise", False, 0, 0, 0) == "pairwise"
-    assert choose_transport("shared", False, 0, 0, 0) == "pairwise"
-    assert choose_transport("shared", True, 0, 0, 0) == "shared"
-    assert choose_transport("alltoallv", True, big, big, small) == "alltoallv"
-    assert choose_transport("alltoallv", True, 1 << 31, 1 << 31, small) == "pairwise"
+    big = 4 << 20
+    assert choose_transport("auto", True, big, big, True) == "pull"
+    assert choose_transport("auto", True, big, big, False) == "pairwise"
+    assert choose_transport("auto", False, big, big, True) == "alltoallv"
+    assert choose_transport("auto", True, big - 1, big, True) == "alltoallv"
+    assert choose_transport("pairwise", False, 0, 0, True) == "pairwise"
+    assert choose_transport("pull", False, 0, 0, True) == "pairwise"
+    assert choose_transport("pull", True, 0, 0, True) == "pull"
+    assert choose_transport("alltoallv", True, big, big, True) == "alltoallv"
+    assert choose_transport("alltoallv", True, 1 << 31, 1 << 31, True) == "pairwise"
     with pytest.raises(ValueError, match="'fast'"):
-        choose_transport("fast", True, 0, 0, 0)
+        choose_transport("fast", True, 0, 0, True)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("dtype", ["u1", "f8", "c16"])
+def test_pull_between_any_strides(n, dtype):
+    """More runs than one call of the kernel takes, long and short ones on either side."""
+
+    def body(world):
+        me, peer = world.rank, (world.rank + 1) % n
+        wide = (np.arange(3 * 700 * 40) % 251).astype(dtype).reshape(3, 700, 40) + me
+        views = (wide[:, ::2, 5:9], wide[1], wide[:, :, ::-1], wide.transpose(2, 0, 1)[::3])
+        before = np.stack([wide] * 2)[me % 2].copy()
+        for view in views:
+            for target in (np.zeros(view.shape, dtype), np.zeros((*view.shape, 2), dtype)[..., 1]):
+                outgoing = [out(peer, view, 2)]
+                outgoing = [Out(peer, view.nbytes, outgoing[0].pack, view)]
+                incoming = [In((me - 1) % n, view.nbytes, lambda: None, lambda b: None, target)]
+                shuffle(world, outgoing, incoming, failed=False, where="x", transport="pull")
+                np.testing.assert_array_equal(target, view - me + (me - 1) % n)
+        np.testing.assert_array_equal(wide, before)
+        return world.counters["pull"]
+
+    assert run_virtual(n, body) == [8] * n
+
+
+def test_pull_where_memory_cannot_be_read(monkeypatch):
+    def refused(self, *args):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("scheduler.pull.Puller._copy", refused)
+
+    def body(world):
+        all_to_all(world, "pull")
+        return world.counters["pull"], world.counters["pairwise"]
+
+    assert run_virtual(3, body) == [(0, 1)] * 3
+
+
+def test_pull_that_is_refused_later_is_everybodys_error(monkeypatch):
+    def body(world):
+        all_to_all(world, "pull")
+        if world.rank == 1:
+            monkeypatch.setattr(
+                world.state["puller"], "copy", lambda *args: (_ for _ in ()).throw(OSError("no"))
+            )
+        with pytest.raises(OSError if world.rank == 1 else PeerFailed):
+            all_to_all(world, "pull")
+        monkeypatch.undo()
+        return True
+
+    assert run_virtual(3, body) == [True] * 3
 
 
 def test_the_setting_of_the_world_is_used():
