@@ -28,7 +28,7 @@ class Settings:
     memory
         Bytes of kept arrays and buffers on a rank, or None for this rank's share of the node.
     shuffle
-        Transport of all-to-all exchanges: auto, alltoallv, pairwise or shared.
+        Transport of all-to-all exchanges: auto, alltoallv, pairwise or pull.
     timeout
         Seconds after which a wait is reported.
     debug
