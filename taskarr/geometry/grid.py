@@ -35,8 +35,8 @@ def lengths_of(bounds: Bounds) -> tuple[int, ...]:
 
 
 def block_bytes(nbytes: int, setting: int | None) -> int:
-    """Bytes that a block should hold: ``clamp(nbytes / 256, 1 MiB, 16 MiB)`` unless set."""
-    wanted = setting or min(max(nbytes // 256, MIB), 16 * MIB)
+    """Bytes that a block should hold unless set: ``nbytes / 256`` in whole MiB, at most 16."""
+    wanted = setting or min(max(-(-nbytes // (256 * MIB)), 1), 16) * MIB
     return max(wanted, -(-nbytes // MOST_BLOCKS))
 
 

@@ -31,8 +31,7 @@ def _rows(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int]
 def reduced(function: Any, x: Any, axes: tuple[int, ...], dtype: np.dtype | None = None) -> Any:
     """Reduction of a segment by a ufunc; the axes stay with length 1."""
     if len(axes) == x.ndim > 1:
-        x, form = x.reshape(-1), (1,) * x.ndim
-        return function.reduce(x, axis=(0,), dtype=dtype, keepdims=True).reshape(form)
+        return function.reduce(x.reshape(-1), 0, dtype, None, True).reshape((1,) * x.ndim)
     rows, inner, wide = _rows(x.shape, axes)
     if wide == 1:
         return function.reduce(x, axis=axes, dtype=dtype, keepdims=True)

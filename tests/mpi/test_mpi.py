@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -214,3 +215,19 @@ def test_a_communicator_has_one_world(world):
             a + taskarr.asarray(X)
     with pytest.raises(TypeError, match="comm=3"):
         taskarr.asarray(X, comm=3)
+
+
+def test_no_rank_holds_what_the_others_do(world):
+    """Peaks are per rank: two bricks and some buffers, never a whole array."""
+    a = taskarr.arange(1_500_000.0, split=0).persist()
+    share = a.nbytes // world.size
+    tracemalloc.start()
+    try:
+        b = (a[::-1] * 2 + 1).persist()
+        mean, most = taskarr.compute(b.mean(), b.max())
+        rows = b[b > 100.0 * most / 101]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (float(mean), float(most), len(rows)) == (1_500_000.0, 2_999_999.0, 14_852)
+    assert peak <= 3 * share + (3 << 20) if world.size > 1 else peak > 0
