@@ -7,7 +7,7 @@ numbers, names from uuids inside of fused tasks), that of rank 0 is sent to all.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,6 @@ from scheduler.comm.world import World
 from scheduler.graph import Job, order, run_jobs
 
 __all__ = ["get"]
-
-Keys = Hashable | list["Keys"]
 
 
 def get(dsk: Any, keys: Any, *, world: World | None = None, **kwargs: Any) -> Any:

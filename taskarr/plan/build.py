@@ -7,7 +7,7 @@ from typing import Any
 from scheduler.plan import Plan
 from taskarr.expr import Filtered, Put
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.region import Box, box_shape
+from taskarr.geometry.region import Box, box_shape, box_size
 from taskarr.geometry.view import Affine
 from taskarr.kernel.reduction import Key as BlockKey
 from taskarr.optimize import Graph, Pass, passes, reused
@@ -32,7 +32,6 @@ from taskarr.plan.tasks import (
     SourceParts,
     ViewBrick,
     block_boxes,
-    elements,
     first_of,
 )
 from taskarr.plan.transfer import Part, Target, copy_step, exchange_step
@@ -210,12 +209,12 @@ def _run_lists(
     size = 0
     for key, block in blocks:
         chosen = [part.parts_for(block if far else None) for part in parts]
-        size += elements(block)
+        size += box_size(block)
         if found and size <= RUN and found[-1][1] == chosen:
             found[-1][0].append((key, block))
         else:
             found.append(([(key, block)], chosen))
-            size = elements(block)
+            size = box_size(block)
     return found
 
 

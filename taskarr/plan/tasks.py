@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from taskarr.backend import Backend
-from taskarr.geometry.region import Box, Region, box_shape, region_shape, slices
+from taskarr.geometry.region import Box, Region, region_shape, slices
 from taskarr.geometry.view import Affine
 from taskarr.kernel.collect import Collector
 from taskarr.kernel.leaves import Piece, own_piece, picker
@@ -326,8 +326,3 @@ def block_boxes(bounds: Sequence[np.ndarray], first: Sequence[int]) -> list[tupl
             for k, span in enumerate(spans)
         ]
     return found
-
-
-def elements(box: Box) -> int:
-    """Number of elements of a block."""
-    return prod(box_shape(box))
