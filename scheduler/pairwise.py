@@ -19,9 +19,10 @@ from typing import Literal
 
 import numpy as np
 
-from scheduler.comm.world import PIECE, RESERVED_TAGS, Request, World
+from scheduler.comm.world import RESERVED_TAGS, Request, World
 from scheduler.errors import PeerFailed
 from scheduler.pieces import In, Out, Rounds, first_error, go_on
+from scheduler.plan import cuts
 
 __all__ = ["pairwise"]
 
@@ -120,7 +121,7 @@ class _Exchange:
                 start += _aligned(piece.nbytes)
             requests = [
                 self._world.irecv(target[begin:end], piece.peer, self._tag)
-                for begin, end in _cuts(piece.nbytes)
+                for begin, end in cuts(piece.nbytes)
             ]
             self._receiving.append(
                 _Receiving(piece, target, place is not None, requests, time.perf_counter(), number)
@@ -176,7 +177,7 @@ class _Exchange:
                 self._tag,
                 owned=buffer is not None,
             )
-            for begin, end in _cuts(piece.nbytes)
+            for begin, end in cuts(piece.nbytes)
         ]
         self._sending.append(_Sending(piece, buffer, requests, start))
         self._under_way += piece.nbytes
@@ -218,11 +219,6 @@ class _Exchange:
 
 def _aligned(nbytes: int) -> int:
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-
-
-def _cuts(nbytes: int) -> list[tuple[int, int]]:
-    """Return the bounds of the messages of a piece."""
-    return [(start, min(start + PIECE, nbytes)) for start in range(0, nbytes, PIECE)]
 
 
 def _all_done(requests: list[Request]) -> bool:

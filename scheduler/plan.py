@@ -15,10 +15,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-Key = Hashable
+from scheduler.comm.world import PIECE
 
-PIECE = 64 * 2**20
-"""Bytes of the largest MPI message; longer pieces are cut by the engine."""
+Key = Hashable
 
 WINDOW = 256 * 2**20
 """Bytes of receives that the engine keeps posted, unless ``world.state["window"]`` says else."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import plan, wire
+from scheduler import wire
 from scheduler.comm.world import Request, World, byte_view
 from scheduler.errors import PeerFailed, SPMDError
 from scheduler.plan import Recv, Send, SendObject, cuts
@@ -123,12 +123,13 @@ def _nbytes(buffer: Any) -> int:
 
 def _parts(buffer: Any, nbytes: int) -> list[Any]:
     """Cut a buffer into MPI messages."""
-    if nbytes <= plan.PIECE:
+    spans = list(cuts(nbytes))
+    if len(spans) <= 1:
         return [buffer]
     flat = byte_view(buffer)
     if not isinstance(flat, np.ndarray):
         flat = flat.reshape(-1).view(np.uint8)
-    return [flat[start:stop] for start, stop in cuts(nbytes)]
+    return [flat[start:stop] for start, stop in spans]
 
 
 def _unexpected(recv: Recv, got: int) -> Exception:

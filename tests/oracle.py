@@ -160,3 +160,11 @@ def near(check: Check, expected: np.ndarray, found: np.ndarray) -> bool:
         allowed = 2 * abs(expected - truth) + 4 * np.finfo(found.dtype).eps * abs(truth)
         good = (abs(found - truth) <= allowed) | (found == expected)
     return bool(np.all(good | (np.isnan(found) & np.isnan(expected))))
+
+
+def outcome(act):
+    """What a call gives, or the type of what it raises."""
+    try:
+        return act()
+    except Exception as error:
+        return type(error)

@@ -12,7 +12,7 @@ import pytest
 
 import taskarr
 from tests.layouts import LAYOUTS, RANKS, on_ranks, quiet
-from tests.oracle import Check, verify
+from tests.oracle import Check, outcome, verify
 
 
 def numbers(shape=(7, 5), dtype="f8"):
@@ -456,13 +456,6 @@ def test_loops_send_the_same_at_every_turn():
         for u, sent in on_ranks(n, job, alike=False).values:
             np.testing.assert_array_equal(u, x)
             assert len(set(sent)) == 1
-
-
-def outcome(act):
-    try:
-        return act()
-    except Exception as error:
-        return type(error)
 
 
 @pytest.mark.parametrize("n", RANKS)

@@ -20,9 +20,9 @@ from taskarr.plan.tasks import (
     Make,
     MergeRuns,
     Nth,
-    PackBricks,
     UnpackBricks,
     block_boxes,
+    pack_bricks,
 )
 
 BYTES = np.dtype("u1")
@@ -162,7 +162,7 @@ def _broadcast(
     packed, results = ("broadcast", *tag), ("results", *tag)
     step = recorder.step(f"broadcast {name}")
     if parent is None:
-        step.task(PackBricks(), tuple(map(brick_key, roots)), packed)
+        step.task(pack_bricks, tuple(map(brick_key, roots)), packed)
     else:
         step.recv(packed, parent, nbytes, Make((nbytes,), BYTES))
         step.task(UnpackBricks(shapes, dtypes), (packed,), results)

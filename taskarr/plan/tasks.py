@@ -288,13 +288,9 @@ class Nth:
         return values[self.number]
 
 
-@dataclass(frozen=True, slots=True)
-class PackBricks:
+def pack_bricks(*bricks: Any) -> Any:
     """Bricks of a group as bytes, to be broadcast."""
-
-    def __call__(self, *bricks: Any) -> Any:
-        """Give the bytes."""
-        return np.concatenate([b.reshape(-1).view("u1") for b in bricks])
+    return np.concatenate([b.reshape(-1).view("u1") for b in bricks])
 
 
 @dataclass(frozen=True, slots=True)

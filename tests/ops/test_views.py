@@ -7,6 +7,7 @@ import pytest
 
 import taskarr
 from tests.layouts import RANKS, on_ranks
+from tests.oracle import outcome
 
 SHAPES = ((4, 3, 5), (7,), (1, 6, 1), (0, 3), (2, 1, 3, 2), ())
 CALLS = {
@@ -22,13 +23,6 @@ CALLS = {
 
 def numbers(shape):
     return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype("f8")
-
-
-def outcome(call):
-    try:
-        return call()
-    except Exception as error:
-        return type(error)
 
 
 @pytest.mark.parametrize("name", CALLS)

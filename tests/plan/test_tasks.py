@@ -10,12 +10,12 @@ from taskarr.geometry.view import identity
 from taskarr.plan.tasks import (
     Copy,
     Pack,
-    PackBricks,
     UnpackBricks,
     ViewBrick,
     block_boxes,
     lies_contiguous,
     pack,
+    pack_bricks,
 )
 from tests.geometry.strategies import boxes, numbered, part, shapes, shown, views
 
@@ -75,7 +75,7 @@ def test_what_is_written_into_a_viewed_brick_is_in_the_brick(shape, data):
 @pytest.mark.parametrize("dtypes", [("f8",), ("f4", "c16", "?"), ("i2", "m8[s]")])
 def test_bricks_survive_as_bytes(dtypes):
     bricks = [np.arange(6).reshape(2, 3).astype(d) for d in dtypes]
-    buffer = PackBricks()(*bricks)
+    buffer = pack_bricks(*bricks)
     kinds = tuple(b.dtype for b in bricks)
     found = UnpackBricks(((2, 3),) * len(bricks), kinds)(buffer)
     for a, b in zip(found, bricks, strict=True):

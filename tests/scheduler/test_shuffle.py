@@ -206,7 +206,7 @@ def test_a_place_that_cannot_be_made_stops_all():
 
 
 def test_pieces_are_cut_and_the_window_is_kept(monkeypatch):
-    monkeypatch.setattr(pairwise_module, "PIECE", 10)
+    monkeypatch.setattr("scheduler.plan.PIECE", 10)
     monkeypatch.setattr(pairwise_module, "_WINDOW", 30)
 
     def body(world):
