@@ -1,0 +1,125 @@
+"""Python's operators on arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from taskarr import protocols
+from taskarr.arrays.handle import Handle, node_of
+from taskarr.ops import elementwise
+
+OPERANDS = bool | str | bytes | list | tuple | range
+"""What NumPy makes an array of when it stands beside one, besides numbers."""
+
+
+def known(x: Any) -> bool:
+    """Whether an operand is one that arrays compute with; else Python asks the operand."""
+    return isinstance(x, Handle | np.ndarray | np.generic | complex | float | int | OPERANDS)
+
+
+def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Operator methods of a ufunc: plain, reflected, in place."""
+
+    def plain(self: Handle, other: Any) -> Any:
+        if not known(other):
+            return NotImplemented
+        return self._of(elementwise.apply(name, [self._expr, node_of(other)]))
+
+    def reflected(self: Handle, other: Any) -> Any:
+        if not known(other):
+            return NotImplemented
+        return self._of(elementwise.apply(name, [node_of(other), self._expr]))
+
+    def in_place(self: Handle, other: Any) -> Any:
+        if self._fixed or not known(other):
+            return plain(self, other)
+        found = elementwise.apply_into(name, self._expr, [self._expr, node_of(other)])
+        return self._become(found)
+
+    return plain, reflected, in_place
+
+
+def _compare(name: str) -> Callable[..., Any]:
+    """Comparison; Python would make an answer of its own where equality is not implemented."""
+    plain = _binary(name)[0]
+
+    def compare(self: Handle, other: Any) -> Any:
+        found = plain(self, other)
+        if found is NotImplemented and not hasattr(other, "__array_ufunc__"):
+            raise TypeError(
+                f"{name} of an array and {type(other).__name__} {other!r}: taskarr compares with "
+                "arrays, numbers, and what NumPy makes an array of"
+            )
+        return found
+
+    return compare
+
+
+def _equality(name: str) -> Callable[..., Any]:
+    """Method of ``==`` or ``!=``; what NumPy can't compare, None for one, is not equal."""
+    ordinary = _compare(name)
+
+    def method(self: Handle, other: Any) -> Any:
+        other = np.array(None) if other is None else other
+        if not known(other):
+            return ordinary(self, other)
+        return self._of(elementwise.compared(name, [self._expr, node_of(other)]))
+
+    return method
+
+
+def _unary(name: str) -> Callable[[Handle], Handle]:
+    def method(self: Handle) -> Handle:
+        return self._of(elementwise.apply(name, [self._expr]))
+
+    return method
+
+
+class Operators(Handle):
+    """Arithmetic, bitwise operations and comparisons."""
+
+    __slots__ = ()
+    __hash__ = None
+
+    __add__, __radd__, __iadd__ = _binary("add")
+    __sub__, __rsub__, __isub__ = _binary("subtract")
+    __mul__, __rmul__, __imul__ = _binary("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
+    __mod__, __rmod__, __imod__ = _binary("remainder")
+    __and__, __rand__, __iand__ = _binary("bitwise_and")
+    __or__, __ror__, __ior__ = _binary("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _binary("left_shift")
+    __rshift__, __rrshift__, __irshift__ = _binary("right_shift")
+    __eq__ = _equality("equal")
+    __ne__ = _equality("not_equal")
+    __lt__ = _compare("less")
+    __le__ = _compare("less_equal")
+    __gt__ = _compare("greater")
+    __ge__ = _compare("greater_equal")
+    __neg__ = _unary("negative")
+    __pos__ = _unary("positive")
+    __abs__ = _unary("absolute")
+    __invert__ = _unary("invert")
+    _, __rpow__, __ipow__ = _binary("power")
+
+    def __divmod__(self, other: Any) -> tuple[Handle, Handle]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Handle, Handle]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Handle:
+        raise protocols.missing("matmul", np, "taskarr")
+
+    __rmatmul__ = __imatmul__ = __matmul__
+
+    def __pow__(self, exponent: Any) -> Handle:
+        if not known(exponent):
+            return NotImplemented
+        return self._of(elementwise.power(self._expr, node_of(exponent)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
