@@ -38,6 +38,20 @@ def five_points(xp: Any, u: Any) -> Any:
     return u[1:-1, 1:-1] + 0.1 * (neighbours - 4 * u[1:-1, 1:-1])
 
 
+def draw_normals(xp: Any, a: Any) -> Any:
+    """Return as many normal numbers as the array has, of a new generator."""
+    return xp.random.default_rng(1).normal(size=a.shape)
+
+
+def turn_of_a_loop(xp: Any, a: Any) -> float:
+    """Return a number that takes ten operations on small arrays."""
+    b = a * 2 + 1
+    c = b - a
+    d = xp.sqrt(abs(c)) + b
+    e = d / (1 + c * c)
+    return float((e - a).sum())
+
+
 def _nothing(*inputs: None) -> None:
     return None
 
@@ -128,6 +142,57 @@ CASES = (
         targets=against_numpy(0.45, 0.28),
     ),
     Case(
+        name="argmax",
+        title="a.argmax(), (1 M, 50)",
+        make=normal(1, *TABLE),
+        run=lambda xp, a: a.argmax(),
+        traffic=read,
+        targets=against_numpy(1.1, 0.7),
+    ),
+    Case(
+        name="sum-axis1",
+        title="a.sum(axis=1), (1 M, 50)",
+        make=normal(1, *TABLE),
+        run=lambda xp, a: a.sum(axis=1),
+        traffic=read,
+        targets=against_numpy(1.0, 0.6),
+    ),
+    Case(
+        name="where",
+        title="where(a > 0, a, -a), 50 M",
+        make=normal(1, ELEMENTS),
+        run=lambda xp, a: xp.where(a > 0, a, -a),
+        traffic=read_and_write,
+        targets=against_numpy(0.7, 0.4),
+    ),
+    Case(
+        name="reverse",
+        title="a[::-1].copy(), 50 M",
+        make=normal(1, ELEMENTS),
+        run=lambda xp, a: a[::-1].copy(),
+        special={"heat": None},
+        traffic=read_and_write,
+        targets=against_numpy(1.1, 0.7),
+    ),
+    Case(
+        name="transpose",
+        title="x.T.copy(), 5000 x 5000",
+        make=square(5000),
+        run=lambda xp, a: a.T.copy(),
+        special={"heat": None},
+        traffic=read_and_write,
+        targets=against_numpy(0.4, 0.3),
+    ),
+    Case(
+        name="normals",
+        title="default_rng(1).normal(size=50 M)",
+        make=normal(1, ELEMENTS),
+        run=None,
+        special={"numpy": draw_normals, "taskarr": draw_normals, "dask": draw_normals},
+        traffic=None,
+        targets=against_numpy(1.1, 0.6),
+    ),
+    Case(
         name="redistribute",
         title="rows to columns, 5000 x 5000",
         make=square(5000),
@@ -160,6 +225,15 @@ CASES = (
         traffic=None,
         targets={1: Target("seconds", 200e-6)},
         repeat=100,
+    ),
+    Case(
+        name="small-loop",
+        title="ten small operations and float(), 1,000 elements",
+        make=lambda scale: normal(1, 1000)(1.0),
+        run=turn_of_a_loop,
+        traffic=None,
+        targets={1: Target("seconds", 400e-6), 2: Target("seconds", 600e-6)},
+        repeat=50,
     ),
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from scheduler.comm.where import user_line
 from scheduler.comm.world import World
 from scheduler.errors import PeerFailed, SPMDError
 
-__all__ = ["Description", "close_run", "farewell", "open_run"]
+__all__ = ["Description", "Flag", "close_run", "farewell", "open_run"]
 
 Description = str | tuple[str, str, Sequence[str]]
 """What a rank does: a text, or (call, line of the program, one text per node)."""
@@ -71,7 +72,16 @@ def open_run(
     return found
 
 
-def close_run(world: World, step: int, error: BaseException | None, where: str) -> None:
+@dataclass(slots=True)
+class Flag:
+    """A bit that rides on the closing agreement: up afterwards where any rank had put it up."""
+
+    up: bool = False
+
+
+def close_run(
+    world: World, step: int, error: BaseException | None, where: str, flag: Flag | None = None
+) -> None:
     """Raise on every rank the first error of a run, if there is one.
 
     The first is that of the lowest `step`, then of the lowest rank; a `PeerFailed` counts only
@@ -84,9 +94,11 @@ def close_run(world: World, step: int, error: BaseException | None, where: str) 
         Number of the step in which `error` was raised; ignored without one.
     error : BaseException or None
         What this rank raised first.
+    flag : Flag, optional
+        What else the ranks agree on, by OR; all ranks give one or none does.
     """
     if world.size > 1:
-        error = _agreed_error(world, step, error, where)
+        error = _agreed_error(world, step, error, where, flag or Flag())
     if error is not None:
         raise error
 
@@ -167,13 +179,14 @@ def _missing(ranks: Sequence[tuple[str, str, bool]]) -> str:
 
 
 def _agreed_error(
-    world: World, step: int, error: BaseException | None, where: str
+    world: World, step: int, error: BaseException | None, where: str, flag: Flag
 ) -> BaseException | None:
     key = _NONE
     if error is not None:
         key = step * world.size + world.rank
         key += _SECONDARY if isinstance(error, PeerFailed) else 0
-    first = int(world.allreduce(np.array([key], np.int64), "min", where)[0])
+    words = world.allreduce(np.array([key, -int(flag.up)], np.int64), "min", where)
+    first, flag.up = int(words[0]), bool(words[1])
     if first == _NONE:
         return None
     owner = (first & ~_SECONDARY) % world.size

@@ -47,6 +47,7 @@ def execute(
     values: dict[Key, Any],
     where: str,
     observers: Sequence[Observer] | None = None,
+    flag: agreement.Flag | None = None,
 ) -> dict[Key, Any]:
     """Run this rank's part of a plan and return the values of its outputs.
 
@@ -58,6 +59,8 @@ def execute(
         The user's call and line, for reports.
     observers : sequence of Observer, optional
         Who is told of tasks and messages; those of the world by default.
+    flag : Flag, optional
+        A bit that tasks may put up; after the run it is up if any rank's was.
 
     Raises
     ------
@@ -76,7 +79,7 @@ def execute(
     if world.size == 1 and table.silent and not observers and not missing:
         _run_alone(world, table, store, where)
     else:
-        run = Run(world, table, store, where, observers)
+        run = Run(world, table, store, where, observers, flag)
         for key, slot in missing:
             store[slot] = run.fail(0, ValueError(f"the plan needs a value for {key!r}"))
         run.run()
@@ -117,7 +120,7 @@ def _run_alone(world: World, table: Prepared, store: list[Any], where: str) -> N
 class Run:
     """One execution on one rank.
 
-    world, table, where, observers
+    world, table, where, observers, flag
         what was given to `execute`;
     store, reads
         the value of each slot, and how often it will still be read;
@@ -142,12 +145,14 @@ class Run:
         store: list[Any],
         where: str,
         observers: Sequence[Observer],
+        flag: agreement.Flag | None = None,
     ) -> None:
         self.world = world
         self.table = table
         self.store = store
         self.where = where
         self.observers = observers
+        self.flag = flag
         self.reads = table.reads.copy()
         self.sent: list[tuple[Request, float]] = []
         self.done: set[tuple[int, int]] = set()
@@ -171,7 +176,7 @@ class Run:
             observer.run(self.world.rank, self.where, start, perf_counter())
         error, self.error, self.stopped = self.error, None, None
         try:
-            agreement.close_run(self.world, self.step, error, self.where)
+            agreement.close_run(self.world, self.step, error, self.where, self.flag)
         except BaseException:
             self.store.clear()  # the traceback refers to it
             raise

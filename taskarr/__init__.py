@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _begin()
 
 if TYPE_CHECKING:
+    from taskarr import random as random
     from taskarr.api import *  # noqa: F403
 
     rank: int
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in ("rank", "size"):
         return getattr(_import_module("scheduler").current(), name)
+    if name in _PUBLIC_MODULES:
+        return _import_module(f"taskarr.{name}")
     if name.startswith("__") or _is_module(name):
         raise AttributeError(f"module 'taskarr' has no attribute {name!r}")
     public = _import_module("taskarr.api").PUBLIC
@@ -33,10 +36,15 @@ def __getattr__(name: str) -> Any:
     raise protocols.missing(name, numpy, "taskarr")
 
 
+_PUBLIC_MODULES = ("random",)
+"""Submodules that ``taskarr.name`` gives without an import of their own."""
+
+
 def _is_module(name: str) -> bool:
     """Whether a submodule is asked for, by an import that loads it next."""
     return "taskarr.api" not in _modules and _find_spec(f"taskarr.{name}") is not None
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_import_module("taskarr.api").PUBLIC, "rank", "size"})
+    public = _import_module("taskarr.api").PUBLIC
+    return sorted({*globals(), *public, *_PUBLIC_MODULES, "rank", "size"})

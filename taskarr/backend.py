@@ -5,14 +5,28 @@ The only module that will import CuPy.
 
 from dataclasses import dataclass, field
 from math import prod
-from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from taskarr.faults import Recorder
+
+CPU = "cpu"
+"""Name of the device that is this processor."""
 
 PAGE = 4096
 POOLED = 1 << 20
 """Bytes from which a brick's memory is kept for the next brick when it is freed."""
+
+LINE = 64
+"""Bytes of a cache line, at which a brick's memory begins: rows of as many lie in one each."""
+
+
+def _lines(nbytes: int) -> np.ndarray:
+    """Uninitialised bytes that begin at a cache line."""
+    memory = np.empty(nbytes + LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + nbytes]
 
 
 class _Slab:
@@ -33,17 +47,19 @@ class _Slab:
 class Pool:
     """Freed bricks, kept so that a loop does not touch fresh pages at every turn.
 
-    State: free memory by size, its total, and the most that is kept.
+    State: the budget, free memory by size, its total, and the bytes of the bricks in use; bricks
+    under `POOLED` bytes are not counted.
 
     Parameters
     ----------
-    limit
-        Bytes of free memory that are kept.
+    budget
+        Bytes of bricks above which nothing is kept free; free memory alone takes a quarter.
     """
 
-    limit: int
+    budget: int
     free: dict[int, list[np.ndarray]] = field(default_factory=dict)
     kept: int = 0
+    live: int = 0
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Uninitialised C-contiguous array."""
@@ -56,34 +72,75 @@ class Pool:
             memory = spare.pop()
             self.kept -= room
         else:
-            memory = np.empty(room, np.uint8)
+            self.shrink(max(0, self.budget - self.live - room))
+            memory = _lines(room)
+        self.live += room
         slab = np.asarray(_Slab(memory, self))
         return slab[:nbytes].view(dtype).reshape(shape)
 
     def give(self, memory: np.ndarray) -> None:
         """Take memory back."""
-        if self.kept + memory.nbytes <= self.limit:
-            self.free.setdefault(memory.nbytes, []).append(memory)
-            self.kept += memory.nbytes
+        room = memory.nbytes
+        self.live -= room
+        if self.kept + room <= min(self.budget // 4, self.budget - self.live):
+            self.free.setdefault(room, []).append(memory)
+            self.kept += room
 
-    def clear(self) -> None:
-        """Give all free memory to the system."""
-        self.free.clear()
-        self.kept = 0
+    def resize(self, budget: int) -> None:
+        """Have another budget from now on."""
+        self.budget = budget
+        self.shrink(min(budget // 4, max(0, budget - self.live)))
+
+    def shrink(self, most: int) -> None:
+        """Give free memory to the system until at most so many bytes are left."""
+        while self.kept > most:
+            room, spare = next(iter(self.free.items()))
+            if spare:
+                spare.pop()
+                self.kept -= room
+            else:
+                del self.free[room]
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Array module and memory that a rank computes with."""
+    """Array module and memory that a rank computes with, and who notes floating-point faults.
 
-    xp: ModuleType
+    Parameters
+    ----------
+    xp
+        Functions of arrays, as NumPy's.
+    pool
+        Where bricks come from.
+    faults
+        Notes floating-point faults.
+    """
+
+    xp: Any
     pool: Pool
+    faults: Recorder = field(default_factory=Recorder)
+
+    whole_blocks: ClassVar[bool] = False
+    """Whether a block is one tile, rather than many that fit the processor's cache."""
+
+    @property
+    def device(self) -> str:
+        """Name of the device."""
+        return CPU
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Uninitialised brick."""
         return self.pool.empty(shape, dtype)
 
+    def here(self, x: Any) -> Any:
+        """Array for kernels, of one in the processor's memory."""
+        return x
 
-def numpy_backend(limit: int) -> Backend:
-    """Backend of this processor; its pool keeps at most ``limit`` free bytes."""
-    return Backend(np, Pool(limit))
+    def host(self, x: Any) -> Any:
+        """Array in the processor's memory, of one that may lie on a device."""
+        return x if isinstance(x, np.ndarray | np.generic) else x.get()
+
+
+def numpy_backend(budget: int) -> Backend:
+    """Backend of this processor, with a pool for bricks of ``budget`` bytes."""
+    return Backend(np, Pool(budget))

@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from scheduler import World
 from scheduler.shuffle import TRANSPORTS
+from taskarr.backend import CPU
+from taskarr.device.choosing import DEVICES
 
 SHUFFLES = ("auto", *TRANSPORTS)
 LEVELS = ("debug", "info", "warning", "error")
@@ -26,7 +30,7 @@ class Settings:
     replicate
         Whether arrays that fit one block are replicated.
     memory
-        Bytes of kept arrays and buffers on a rank, or None for this rank's share of the node.
+        Bytes of arrays that a rank keeps, or None for a share of the node's memory.
     shuffle
         Transport of all-to-all exchanges: auto, alltoallv, pairwise or pull.
     timeout
@@ -36,7 +40,7 @@ class Settings:
     check
         Check plans against their specification.
     device
-        Where new blocks live; ``"cpu"``.
+        Where new arrays live: ``"cpu"`` or ``"cuda"``.
     log
         Least level of messages on stderr.
     """
@@ -67,7 +71,9 @@ class Settings:
         _require(self.memory is None or self.memory > 0, "memory", self.memory, "positive bytes")
         _require(self.shuffle in SHUFFLES, "shuffle", self.shuffle, " or ".join(SHUFFLES))
         _require(self.timeout > 0, "timeout", self.timeout, "positive seconds")
-        _require(self.device == "cpu", "device", self.device, "'cpu', the only device so far")
+        _require(
+            self.device in (CPU, *DEVICES), "device", self.device, " or ".join((CPU, *DEVICES))
+        )
         _require(self.log in LEVELS, "log", self.log, " or ".join(LEVELS))
 
 
@@ -132,10 +138,12 @@ def changed(settings: Settings, **values: Any) -> Settings:
     return replace(settings, **values)
 
 
-def memory_share(settings: Settings, world: World) -> int:
-    """Bytes of this rank's memory budget: half of the node's memory over its ranks unless set."""
-    if settings.memory is not None:
-        return settings.memory
+def memory_share(world: World) -> int:
+    """Bytes of a rank's memory budget unless set, the least of all ranks; collective.
+
+    It is half of the node's memory over its ranks.
+    """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     ranks = world.size if world.nodes_shared else (os.cpu_count() or 1)
-    return total // 2 // max(1, ranks)
+    mine = np.array([total // 2 // max(1, ranks)], np.int64)
+    return int(world.allreduce(mine, "min", "agreeing on the memory budget")[0])

@@ -12,16 +12,23 @@ from scheduler.agreement import Description, open_run
 from scheduler.comm.where import user_line
 from scheduler.engine import execute
 from scheduler.plan import Plan, check
-from taskarr.expr import Expr, Filtered, Held, same_world
+from taskarr import faults
+from taskarr.backend import CPU, Backend
+from taskarr.expr import Expr, Filtered, Generate, Held, Move, Viewed, same_world, spelled
 from taskarr.geometry.layout import Axis, Layout
+from taskarr.memory import MARKS, Wish, free_bytes, in_words, mark, over_budget
 from taskarr.optimize import Node
+from taskarr.pending import forget, joining, overdue, settle
 from taskarr.plan.build import build
 from taskarr.plan.recorder import ARGS, BACKEND, brick_key, counts_key
-from taskarr.runtime import Runtime, runtime
+from taskarr.runtime import Pending, Runtime, runtime
 
 Signature = tuple[Any, ...]
 
 log = logging.getLogger("taskarr")
+
+UNASKED = "pending operations"
+"""Call of a run that nobody asked for."""
 
 
 def collect(targets: Sequence[Expr]) -> list[Expr]:
@@ -47,7 +54,7 @@ def structure(nodes: Sequence[Expr]) -> tuple[Signature, list[Any]]:
     args: list[Any] = []
     for node in nodes:
         inputs = tuple([at[id(child)] for child in node.inputs])
-        parts.append((node.op.token, inputs, node.dtype.str, node.layout, len(node.args)))
+        parts.append((node.op.token, inputs, spelled(node.dtype), node.layout, len(node.args)))
         args.extend(node.args)
     return tuple(parts), args
 
@@ -66,8 +73,8 @@ def graph_of(nodes: Sequence[Expr]) -> list[Node]:
 def run(targets: Sequence[Expr], call: str) -> None:
     """Compute the targets, and with them every node of their graph that somebody holds.
 
-    Collective. Afterwards the targets and these nodes are held; when the run fails, everything
-    is as it was.
+    Collective. Afterwards the targets are held, and of these nodes what the memory budget has
+    room for; when the run fails, everything is as it was.
 
     Parameters
     ----------
@@ -83,26 +90,94 @@ def run(targets: Sequence[Expr], call: str) -> None:
     Exception
         What a task raised on any rank, on every rank.
     """
+    devices = list(dict.fromkeys([x.device for x in targets if x.device is not None]))
+    if len(devices) > 1:
+        same_world(targets)
+        for each in devices:
+            run([x for x in targets if (x.device or devices[0]) == each], call)
+        return
     nodes = collect(targets)
+    device = devices[0] if devices else next((x.world.state.get("device") for x in targets), None)
+    if device is not None and device != CPU:
+        _bring(nodes, device)
     if not nodes or all(type(node.op) is Held for node in targets):
         return
-    world = same_world(nodes)
-    here = runtime(world)
+    here = runtime(same_world(nodes))
+    backend = here.backend_on(device)
+    caller = (call, user_line())
+    try:
+        joined = joining(here, nodes, backend.device, caller)
+        if joined:
+            _run_with(here, backend, targets, joined, caller)
+        if any(type(node.op) is not Held for node in targets):
+            _run(here, backend, nodes, targets, caller)
+    except SPMDError:  # what the ranks have watched since they parted may differ
+        here.pending = Pending()
+        raise
+
+
+def relieve(here: Runtime) -> None:
+    """Compute the pending reductions that can wait no longer; collective."""
+    caller = (UNASKED, user_line())
+    due = overdue(here, caller)
+    for device in dict.fromkeys([node.device for node in due]):
+        mine = [node for node in due if node.device == device]
+        _run_with(here, here.backend_on(device), (), mine, caller)
+
+
+def _run_with(
+    here: Runtime,
+    backend: Backend,
+    targets: Sequence[Expr],
+    joined: Sequence[Expr],
+    caller: tuple[str, str],
+) -> None:
+    """Compute the targets together with what nobody asked for; nothing if one of them fails.
+
+    The error of a reduction that joined comes again where its value is asked for.
+    """
+    every = [*targets, *joined]
+    nodes = collect(every)
+    if backend.device != CPU:
+        _bring(nodes, backend.device)
+    try:
+        _run(here, backend, nodes, every, caller)
+    except SPMDError:
+        raise
+    except Exception:
+        if all(type(node.op) is Held for node in every):
+            raise
+        forget(here, joined)
+
+
+def _run(
+    here: Runtime,
+    backend: Backend,
+    nodes: Sequence[Expr],
+    targets: Sequence[Expr],
+    caller: tuple[str, str],
+) -> None:
+    world, (call, line) = here.world, caller
     signature, args = structure(nodes)
-    line = user_line()
-    wanted = _agreed(here, nodes, targets, signature, (call, line))
-    plan = _planned(here, nodes, signature, wanted)
+    wanted = _agreed(here, nodes, targets, signature, caller)
+    plan = _planned(here, nodes, signature, wanted, backend.device != CPU)
     if here.settings.debug:
         _compare(world, args, call)
     log.debug("%s at %s: %d nodes, %d steps", call, line, len(nodes), len(plan.steps))
-    values: dict[Any, Any] = {BACKEND: here.backend, ARGS: args}
+    values: dict[Any, Any] = {BACKEND: backend, ARGS: args}
     for k, node in enumerate(nodes):
         if node.value is not None:
             values[brick_key(k)] = node.value
-    found = execute(world, plan, values, f"{call} at {line}")
+    recorder = backend.faults
+    with recorder.recording([node.policy for node in nodes]):
+        found = execute(world, plan, values, f"{call} at {line}", flag=recorder)
+    seen = faults.agreed(world, recorder, nodes)
     for k, node in enumerate(nodes):
         if wanted >> k & 1 and type(node.op) is not Held:
+            node.settle(backend.device)
             _commit(node, k, found)
+    settle(here)
+    faults.tell(seen, world.rank)
 
 
 def _agreed(
@@ -112,14 +187,17 @@ def _agreed(
     signature: Signature,
     caller: tuple[str, str],
 ) -> int:
-    """Bits of the nodes that some rank holds or wants."""
+    """Bits of the nodes that are to be kept: the targets, and what some rank holds, if it fits."""
     goal = {id(node) for node in targets}
-    bits = 0
+    must = bits = 0
     for k, node in enumerate(nodes):
-        if node.holders or id(node) in goal:
+        if id(node) in goal:
+            must |= 1 << k
+        elif node.holders and type(node.op) is not Held:
             bits |= 1 << k
+    live, count = here.backend.pool.live, len(nodes)
     if here.world.size == 1:
-        return bits
+        return must | _within(here, nodes, must, bits, here.budget - live, caller[0])
     digest = here.cache.digests.get(signature)
     if digest is None:
         digest = digest_of(signature)
@@ -128,7 +206,57 @@ def _agreed(
     def describe() -> Description:
         return *caller, [node.describe() for node in nodes]
 
-    return open_run(here.world, digest, bits, len(nodes), describe)
+    bits |= must | mark(live, here.budget) << count
+    found = open_run(here.world, digest, bits, count + MARKS, describe)
+    bits = found & ((1 << count) - 1) & ~must
+    free = free_bytes(found >> count, here.budget)
+    return must | _within(here, nodes, must, bits, free, caller[0])
+
+
+def _within(
+    here: Runtime, nodes: Sequence[Expr], must: int, bits: int, free: int, call: str
+) -> int:
+    """The bits whose nodes fit into the free memory; a hint names what does not.
+
+    None is given within a statement, some of whose temporaries still look as if they were held.
+    """
+    if not bits:
+        return 0
+    wishes = []
+    for k, node in enumerate(nodes):
+        if type(node.op) is Held or not (must | bits) >> k & 1:
+            continue
+        nbytes = node.dtype.itemsize * node.layout.fullest
+        if must >> k & 1:
+            free -= nbytes
+        else:
+            wishes.append(Wish(k, nbytes, _is_costly(node)))
+    for wish in over_budget(wishes, free):
+        bits &= ~(1 << wish.position)
+        if wish.costly and call != UNASKED:
+            _hint(here, nodes[wish.position], wish.nbytes)
+    return bits
+
+
+def _is_costly(node: Expr) -> bool:
+    """Whether it is more than a generator of values, such as a file, or a view of one."""
+    while isinstance(node.op, Viewed | Move):
+        (node,) = node.inputs
+    return not isinstance(node.op, Generate) or node.op.costly
+
+
+def _hint(here: Runtime, node: Expr, nbytes: int) -> None:
+    """Say once per line, and on one rank, that an array is computed again and again."""
+    if node.line not in here.hinted and here.world.rank == 0:
+        log.warning(
+            "%s takes %s on the fullest rank and is not kept: too little is free of the memory "
+            "budget of %s, so it is computed again whenever it is needed. Raise TASKARR_MEMORY, "
+            "use more ranks, or keep it all the same with persist()",
+            node.describe(),
+            in_words(nbytes),
+            in_words(here.budget),
+        )
+    here.hinted.add(node.line)
 
 
 def digest_of(signature: Signature) -> int:
@@ -139,14 +267,25 @@ def digest_of(signature: Signature) -> int:
     return int.from_bytes(text.digest(), "little") >> 1
 
 
-def _planned(here: Runtime, nodes: Sequence[Expr], signature: Signature, wanted: int) -> Plan:
-    plan = here.cache.plans.get((signature, wanted))
+def _bring(nodes: Sequence[Expr], device: str) -> None:
+    """Bring bricks of NumPy operands, and of arrays made of NumPy's, to a device."""
+    for node in nodes:
+        if node.device in (device, None) and isinstance(node.value, np.ndarray):
+            node.settle(device)
+            node.value = runtime(node.world).backend_on(device).here(node.value)
+
+
+def _planned(
+    here: Runtime, nodes: Sequence[Expr], signature: Signature, wanted: int, staged: bool
+) -> Plan:
+    key = (signature, wanted, staged)
+    plan = here.cache.plans.get(key)
     if plan is None:
         kept = frozenset(k for k in range(len(nodes)) if wanted >> k & 1)
-        plan = build(graph_of(nodes), kept, here.world.rank, here.world.size)
+        plan = build(graph_of(nodes), kept, here.world.rank, here.world.size, staged)
         if here.settings.check:
             check(plan)
-        here.cache.put((signature, wanted), plan)
+        here.cache.put(key, plan)
     return plan
 
 

@@ -1,18 +1,29 @@
 """Array-level nodes of the symbolic graph, and the cells that user handles share."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from scheduler import World
-from scheduler.comm.where import user_line
+from scheduler.comm.where import user_place
+from taskarr import faults
+from taskarr.backend import CPU
+from taskarr.device.dtypes import check_dtype, common_device
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.view import Affine, identity
+from taskarr.geometry.strides import Strides, kept_order, ordered, viewed
+from taskarr.geometry.view import NEW, Affine, identity
 from taskarr.kernel.functions import Function
 from taskarr.kernel.reduction import Reduction
+from taskarr.kernel.tiles import SEGMENT
 
 Token = tuple[Any, ...]
+
+
+def spelled(dtype: np.dtype) -> str:
+    """Text that only equal dtypes share."""
+    return dtype.str if dtype.names is None else str(dtype)
 
 
 class Op:
@@ -31,13 +42,17 @@ class Held(Op):
 
 
 class Generate(Op):
-    """Values that a kernel makes from indices and arguments: fill, arange, file."""
+    """Values that a kernel makes from indices and arguments: fill, arange, file.
 
-    __slots__ = ("kind",)
+    Costly ones are stored rather than made twice, or tile by tile in another order than their own.
+    """
 
-    def __init__(self, kind: str) -> None:
+    __slots__ = ("costly", "kind")
+
+    def __init__(self, kind: str, costly: bool = False) -> None:
         super().__init__(kind)
         self.kind = kind
+        self.costly = costly
 
 
 class Elementwise(Op):
@@ -79,8 +94,8 @@ class Reduce(Op):
         super().__init__(
             reduction.row.name,
             reduction.axes,
-            reduction.source.str,
-            reduction.dtype.str,
+            spelled(reduction.source),
+            spelled(reduction.dtype),
             reduction.options,
         )
         self.reduction = reduction
@@ -100,6 +115,59 @@ class Put(Op):
     def __init__(self, view: Affine) -> None:
         super().__init__("put", view)
         self.view = view
+
+
+class Stored(Op):
+    """An operation with steps of its own: inputs and result are bricks, nothing is inlined."""
+
+    __slots__ = ()
+
+
+class Reshaped(Stored):
+    """The input's bricks in another shape: on every rank the same elements in C order."""
+
+    __slots__ = ()
+
+
+RESHAPED = Reshaped("reshape")
+
+
+class Gather(Stored):
+    """Rows of the first input; the others, of one layout, are their indices along some axes.
+
+    Indices are of type int64 and in range. They stand for neighbouring axes from ``axis`` on, which
+    is 0 unless this rank's brick has all rows; in the result their shape takes these axes' place.
+    """
+
+    __slots__ = ("axis",)
+
+    def __init__(self, axis: int) -> None:
+        super().__init__("gather", axis)
+        self.axis = axis
+
+
+class Scatter(Stored):
+    """The first input, whose memory nobody else sees, with rows written into it.
+
+    Parameters
+    ----------
+    leading
+        Number of inputs behind the first that are indices along its first axes, as in `Gather`.
+    function
+        What combines an element with each value that is scattered to it, in C order of the indices;
+        None: the last value stays.
+
+    Notes
+    -----
+    A last input holds the values: a row for each index, or one for all.
+    """
+
+    __slots__ = ("function", "leading")
+
+    def __init__(self, leading: int, function: np.ufunc | None = None) -> None:
+        super().__init__("scatter", leading, function and function.__name__)
+        self.leading = leading
+        self.function = function
 
 
 class Filtered(Op):
@@ -131,19 +199,26 @@ class Expr:
     -----
     ``value`` is this rank's brick once the node is held (None where the rank owns nothing);
     ``holders`` counts the cells that show the node; ``depth`` is the number of pending operations
-    on the longest way to a leaf. When a run commits, the inputs go.
+    on the longest way to a leaf. When a run commits, the inputs go. ``order`` names the axes from
+    the slowest to the fastest in the memory that NumPy would have given the array, None for C
+    order; it decides which reshapings are views. ``place`` is the user's line that built the node,
+    ``policy`` what ``numpy.errstate`` said then. ``device`` is where the brick lies; None for
+    what goes wherever it is needed, as the operand 1 in ``a + 1``.
     """
 
     __slots__ = (
         "__weakref__",
         "args",
         "depth",
+        "device",
         "dtype",
         "holders",
         "inputs",
         "layout",
-        "line",
         "op",
+        "order",
+        "place",
+        "policy",
         "shape",
         "value",
         "world",
@@ -167,8 +242,45 @@ class Expr:
         self.args = args
         self.value: Any = None
         self.holders = 0
+        self.order: tuple[int, ...] | None = None
         self.depth: int = 1 + max([x.depth for x in inputs], default=-1)
-        self.line = user_line()
+        self.place = user_place()
+        self.policy = faults.policy()
+        self.device: str | None = None
+        if inputs:
+            self._bind(common_device(inputs))
+        if type(op) is Reduce:
+            _watch(self)
+
+    def _bind(self, device: str | None) -> None:
+        self.device = device
+        if device is not None and device != CPU:
+            check_dtype(self.dtype, device)
+
+    def settle(self, device: str | None = None) -> None:
+        """Bind the node to a device, the world's present one for None, if it has none yet."""
+        if self.device is None:
+            self._bind(device or self.world.state.get("device", CPU))
+
+    @property
+    def line(self) -> str:
+        """The user's line that built the node."""
+        return str(self.place)
+
+    @property
+    def title(self) -> str:
+        """What NumPy's warnings call the operation."""
+        if isinstance(self.op, Reduce):
+            return "reduce"
+        return re.split(r"[\[#(]", str(self.op.token[0]))[0]
+
+    @property
+    def can_fault(self) -> bool:
+        """Whether the processor may raise a floating-point flag."""
+        if not isinstance(self.op, Elementwise | Reduce):
+            return False
+        kinds = self.dtype.kind + "".join([x.dtype.kind for x in self.inputs])
+        return "f" in kinds or "c" in kinds or self.title in INTEGER_FAULTS
 
     @property
     def held(self) -> bool:
@@ -190,6 +302,22 @@ class Expr:
 
 
 HELD = Held("held")
+SMALL = 1 << 20
+"""Bytes of a rank's part of a result up to which a pending reduction is small."""
+
+
+def _watch(node: Expr) -> None:
+    """Have a small reduction computed by the next run that deals with its data."""
+    here, source = node.world.state.get("taskarr"), node.inputs[0]
+    nbytes = node.dtype.itemsize * node.layout.fullest if node.shape else 0
+    most = source.layout.fullest
+    less = node.layout.replicated or 8 * nbytes <= source.dtype.itemsize * most
+    if here is not None and nbytes <= SMALL and less:
+        here.pending.add(node, source.dtype.itemsize * min(most, SEGMENT))
+
+
+INTEGER_FAULTS = ("floor_divide", "remainder", "fmod", "divmod")
+"""Functions of integers that may divide by zero."""
 
 
 def held(value: Any, dtype: np.dtype, layout: Layout, world: World) -> Expr:
@@ -199,23 +327,56 @@ def held(value: Any, dtype: np.dtype, layout: Layout, world: World) -> Expr:
     return node
 
 
-class Cell:
-    """The current expression of one array; a write replaces it."""
+FILL = Generate("fill")
 
-    __slots__ = ("expr",)
+
+def filled(value: Any, layout: Layout, world: World) -> Expr:
+    """Node of one value, a NumPy scalar, everywhere."""
+    return Expr(FILL, (), value.dtype, layout, world, (value,))
+
+
+class Cell:
+    """The current expression of one array; a write replaces it, the order in memory stays."""
+
+    __slots__ = ("expr", "order")
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
+        self.order = expr.order
         expr.holders += 1
+        expr.settle()
 
     def replace(self, expr: Expr) -> None:
         """Show another expression from now on."""
+        expr.settle(self.expr.device)
         expr.holders += 1
         self.expr.holders -= 1
         self.expr = expr
 
     def __del__(self) -> None:
         self.expr.holders -= 1
+
+
+def strides_of(x: Expr) -> Strides:
+    """Strides in bytes that NumPy's array would have."""
+    if isinstance(x.op, Viewed):
+        return viewed(strides_of(x.inputs[0]), x.op.view)
+    return ordered(x.shape, x.dtype.itemsize, x.order)
+
+
+def keep_order(x: Expr, operands: Sequence[Expr]) -> Expr:
+    """The node, with the order in memory that NumPy gives a new array made of such operands."""
+    if not all(map(_lies_in_order, operands)):
+        like = tuple((y.shape, strides_of(y)) for y in operands)
+        x.order = kept_order(like, x.shape)
+    return x
+
+
+def _lies_in_order(x: Expr) -> bool:
+    if not isinstance(x.op, Viewed):
+        return x.order is None
+    walked = [axis for axis in x.op.view.axes if axis != NEW]
+    return walked == sorted(walked) and x.inputs[0].order is None
 
 
 def view_of(source: Expr, view: Affine) -> Expr:

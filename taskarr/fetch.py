@@ -6,28 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.evaluate import run
-from taskarr.expr import Expr, view_of
+from taskarr.evaluate import UNASKED, collect, relieve, run
+from taskarr.expr import Expr, Reshaped, view_of
+from taskarr.ops.elementwise import copied
 from taskarr.ops.keys import view_of_key
 from taskarr.ops.redistribute import everywhere, on_one
+from taskarr.runtime import runtime
 
 
 def whole(nodes: Sequence[Expr], call: str) -> list[np.ndarray]:
     """All elements of each node, on every rank, as arrays of the caller's own; one run."""
-    targets = [everywhere(node) for node in nodes]
+    targets = [_of_its_own(everywhere(node)) for node in nodes]
     run(targets, call)
-    return [target.value.copy() if target.holders else target.value for target in targets]
+    return [_given(target) for target in targets]
+
+
+def _of_its_own(node: Expr) -> Expr:
+    """Node whose bricks are no other node's memory."""
+    return copied(node) if isinstance(node.op, Reshaped) else node
+
+
+def _given(target: Expr) -> np.ndarray:
+    """NumPy array of the caller's own, of a node of which this rank has all."""
+    value = target.value
+    if not isinstance(value, np.ndarray):
+        return runtime(target.world).backend.host(value)
+    return value.copy() if target.holders else value
 
 
 def on_root(node: Expr, root: int) -> np.ndarray | None:
     """All elements on one rank, None on the others."""
-    target = on_one(node, root)
+    target = _of_its_own(on_one(node, root))
     run([target], f"gather(root={root})")
     if node.world.rank != root:
         return None
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
-    return target.value.copy() if target.holders else target.value
+    return _given(target)
 
 
 def persist(nodes: Sequence[Expr]) -> None:
@@ -40,9 +55,19 @@ MOST_PENDING = 512
 
 
 def bound_pending(node: Expr) -> None:
-    """Compute a node whose pending graph has grown too deep."""
+    """Compute a node whose pending graph has grown too deep, and reductions that are too many."""
     if node.depth > MOST_PENDING:
-        run([node], "pending operations")
+        run([node], UNASKED)
+        return
+    here = runtime(node.world)
+    if here.pending.watched and here.pending.are_crowded(here.budget):
+        relieve(here)
+
+
+def raise_now(node: Expr) -> None:
+    """Compute a node at once if an operation in it may raise under ``errstate(...="raise")``."""
+    if any(x.policy.raises and x.can_fault for x in collect([node])):
+        run([node], 'an operation under errstate(...="raise")')
 
 
 def local(node: Expr) -> np.ndarray:
@@ -50,7 +75,8 @@ def local(node: Expr) -> np.ndarray:
     run([node], "local")
     nothing = node.value is None
     brick = np.empty((0,) * len(node.shape), node.dtype) if nothing else node.value.view()
-    brick.flags.writeable = False
+    if isinstance(brick, np.ndarray):  # devices know no such thing
+        brick.flags.writeable = False
     return brick
 
 

@@ -13,9 +13,21 @@ from math import prod
 
 import numpy as np
 
-from taskarr.expr import Elementwise, Filtered, Generate, Held, Op, Own, Put, Reduce, Viewed
+from taskarr.expr import (
+    Elementwise,
+    Filtered,
+    Generate,
+    Held,
+    Op,
+    Own,
+    Put,
+    Reduce,
+    Scatter,
+    Stored,
+    Viewed,
+)
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.view import Affine, broadcast, identity
+from taskarr.geometry.view import NEW, Affine, broadcast, identity
 from taskarr.kernel.tiles import TILE
 
 
@@ -119,12 +131,12 @@ def reused(graph: Graph, wanted: set[int]) -> Graph:
             readers[i] += 1
     found = list(graph)
     for position, node in enumerate(graph):
-        if not isinstance(node.op, Put):
+        if not isinstance(node.op, Put | Scatter):
             continue
         (version,) = graph[node.inputs[0]].inputs
-        spare = isinstance(graph[version].op, Put) and readers[version] == 1
+        spare = isinstance(graph[version].op, Put | Scatter) and readers[version] == 1
         if spare and version not in wanted:
-            found[position] = replace(node, inputs=(version, node.inputs[1]))
+            found[position] = replace(node, inputs=(version, *node.inputs[1:]))
     return found
 
 
@@ -142,10 +154,11 @@ def passes(graph: Graph, wanted: set[int]) -> list[Pass]:
         if not shared:
             break
         roots = _roots(graph, roots | shared)
-    groups: dict[tuple[int, Layout], list[int]] = {}
+    groups: dict[tuple[int, Layout, int], list[int]] = {}
     for root in sorted(roots):
-        groups.setdefault((levels[root], space_of(graph, root)), []).append(root)
-    found = [Pass(space, level, tuple(g)) for (level, space), g in groups.items()]
+        alone = root if isinstance(graph[root].op, Stored) else -1
+        groups.setdefault((levels[root], space_of(graph, root), alone), []).append(root)
+    found = [Pass(space, level, tuple(g)) for (level, space, _), g in groups.items()]
     return sorted(found, key=lambda p: (p.level, p.roots))
 
 
@@ -164,6 +177,8 @@ def _roots(graph: Graph, wanted: set[int]) -> set[int]:
         whole = (space_of(graph, position), None)
         for space, view in [whole] if position in roots else list(seen or ()):
             for child, inner in body(graph, position, view):
+                if isinstance(node.op, Stored) and not isinstance(graph[child].op, Held):
+                    roots.add(child)
                 uses.setdefault(child, {})[space, inner] = None
     return roots
 
@@ -173,9 +188,18 @@ def _is_stored(graph: Graph, position: int, seen: Uses) -> bool:
     op = graph[position].op
     if isinstance(op, Reduce):
         return not all(is_row_wise(graph, position, space, view) for space, view in seen)
-    if isinstance(op, Filtered | Own | Put):
+    if isinstance(op, Filtered | Own | Put | Stored):
         return True
+    if isinstance(op, Generate):
+        return op.costly and not _is_followed(graph[position], seen)
     return len(seen) > 1 and isinstance(op, Elementwise)
+
+
+def _is_followed(node: Node, seen: Uses) -> bool:
+    """Whether the only reader sweeps a node's blocks as they are, or slices of them, in order."""
+    ((space, view), *more) = seen
+    walked = [axis for axis in view.axes if axis != NEW]
+    return not more and walked == sorted(walked) and node.layout.viewed(view) == space
 
 
 def _reads(graph: Graph, roots: set[int], root: int) -> Iterator[tuple[int, Affine, bool]]:
@@ -195,17 +219,17 @@ def _reads(graph: Graph, roots: set[int], root: int) -> Iterator[tuple[int, Affi
 def same_point(graph: Graph, position: int, view: Affine, space: Layout) -> bool:
     """Whether a stored value is needed just where the same pass can compute it."""
     node = graph[position]
-    swept = isinstance(node.op, Reduce | Filtered | Put)
+    swept = isinstance(node.op, Reduce | Filtered | Put | Stored)
     return not swept and node.layout == space and view == identity(node.shape)
 
 
 def _levels(graph: Graph, roots: set[int]) -> dict[int, int]:
     levels: dict[int, int] = {}
     for root in sorted(roots):
-        space, level = space_of(graph, root), 0
+        space, level, alone = space_of(graph, root), 0, isinstance(graph[root].op, Stored)
         for position, view, stored in _reads(graph, roots, root):
             if stored:
-                later = not same_point(graph, position, view, space)
+                later = alone or not same_point(graph, position, view, space)
                 level = max(level, levels[position] + later)
         levels[root] = level
     return levels
@@ -217,8 +241,13 @@ def _shared(graph: Graph, roots: set[int], levels: dict[int, int]) -> set[int]:
     for root in roots:
         home = (levels[root], space_of(graph, root))
         for position, _, stored in _reads(graph, roots, root):
-            if not stored and isinstance(graph[position].op, Elementwise | Reduce):
+            if not stored and _is_work(graph[position].op):
                 homes.setdefault(position, set()).add(home)
     twice = {p for p, home in homes.items() if len(home) > 1}
     inner = {i for p in twice for i in graph[p].inputs if len(homes.get(i, ())) > 1}
     return twice - inner or twice
+
+
+def _is_work(op: Op) -> bool:
+    """Whether computing the operation twice costs more than storing its result."""
+    return isinstance(op, Elementwise | Reduce) or (isinstance(op, Generate) and op.costly)

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from taskarr.launch.threads import one_blas_thread
 
-pytest_plugins = ["tests.pool.plugin"]
+pytest_plugins = ["tests.pool.plugin", "tests.device.skips"]
 
 _CHECKOUT = str(Path(__file__).parents[1])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import operator
-import pickle
 
 import numpy as np
 import pytest
@@ -504,17 +503,14 @@ def test_what_comes_later_names_the_way_out():
     a = taskarr.asarray(numbers(), split=0)
     for act in (
         lambda: a @ a,
-        lambda: a.sum(where=a > 1),
-        lambda: np.sum(a, initial=1),
-        lambda: a.max(0, np.empty(5)),
-        lambda: a.reshape(5, 7),
+        lambda: a.cumsum(),
         lambda: taskarr.cumsum,
     ):
         with pytest.raises(NotImplementedError, match=r"numpy\(\)"):
             act()
-    with pytest.raises(TypeError, match="save"):
-        pickle.dumps(a)
     for wrong in (
+        lambda: a.max(0, np.empty(5)),
+        lambda: a.std(correction=1),
         lambda: a.sum(0, bogus=1),
         lambda: a.sum(0, axis=1),
         lambda: a.any(1, 2, 3, 4, 5),
@@ -530,7 +526,7 @@ def test_arguments_in_numpys_order():
     x = numbers()
     a = taskarr.asarray(x, split=0)
     assert a.sum(0, "f4").dtype == np.sum(a, 0, "f4").dtype == np.float32
-    assert float(a.std(None, None, None, 1)) == float(a.std(correction=1)) == x.std(ddof=1)
+    assert float(a.std(None, None, None, 1)) == float(np.std(a, correction=1)) == x.std(ddof=1)
     assert a.max(0, None, True).shape == (1, 5)
     assert [float(v) for v in divmod(a[1, 1], 4)] == list(divmod(x[1, 1], 4))
     assert round(a[1, 1] + 0.26, 1) == round(x[1, 1] + 0.26, 1)

@@ -86,14 +86,14 @@ def breakable(monkeypatch):
     """Let ``world.state["break"]`` = (rank, number of the run, place) choose what fails."""
     real = evaluate.execute
 
-    def execute(world, plan, values, where):
+    def execute(world, plan, values, where, **options):
         state = world.state
         number = state["runs"] = state.get("runs", -1) + 1
         state.setdefault("places", []).append((world.rank, number, places(plan)))
         case = state.get("break")
         if case and case[:2] in ((world.rank, number), (world.rank, ANY)):
             plan = broken(plan, *(case[2] or places(plan)[-1]))
-        return real(world, plan, values, where)
+        return real(world, plan, values, where, **options)
 
     monkeypatch.setattr(evaluate, "execute", execute)
 
@@ -192,7 +192,7 @@ def test_exceptions_of_any_kind_reach_all_ranks(monkeypatch, size):
             def raising(*args, error=error):
                 raise error
 
-            def execute(w, plan, values, where, raising=raising):
+            def execute(w, plan, values, where, raising=raising, **options):
                 if w.rank == 1 % w.size:
                     at = next(k for k, s in enumerate(plan.steps) if getattr(s, "tasks", ()))
                     tasks = plan.steps[at].tasks
@@ -200,7 +200,7 @@ def test_exceptions_of_any_kind_reach_all_ranks(monkeypatch, size):
                         plan.steps[at], tasks=(replace(tasks[0], run=raising), *tasks[1:])
                     )
                     plan = Plan((*plan.steps[:at], first, *plan.steps[at + 1 :]), plan.outputs)
-                return real(w, plan, values, where)
+                return real(w, plan, values, where, **options)
 
             world.state["execute"] = execute
             try:
@@ -213,7 +213,7 @@ def test_exceptions_of_any_kind_reach_all_ranks(monkeypatch, size):
         return names
 
     monkeypatch.setattr(
-        evaluate, "execute", lambda w, *rest: w.state.get("execute", real)(w, *rest)
+        evaluate, "execute", lambda w, *rest, **more: w.state.get("execute", real)(w, *rest, **more)
     )
     for n in (1, 3):
         for names in on_ranks(n, job, alike=False).values:

@@ -22,6 +22,7 @@ import numpy as np
 from mpi4py import MPI
 
 from scheduler import lifetime
+from scheduler.comm.devices import loaded_library, says_so
 from scheduler.comm.watchdog import Watchdog
 from scheduler.comm.world import RESERVED_TAGS, Request, World, byte_view
 from scheduler.errors import SPMDError
@@ -140,6 +141,11 @@ class MPIWorld(World):
             self._watchdog.begin(where or "its run", self._timeout())
         time.sleep(_NAP)
         self._watch()
+
+    def reads_device_memory(self) -> bool:
+        """Return whether the MPI library says so, see `World.reads_device_memory`."""
+        kinds = self._messages.Get_info().get("mpi_memory_alloc_kinds") or ""
+        return says_so(kinds, loaded_library())
 
     def close(self) -> None:
         """Wait until all ranks close, telling who asks that this one has ended."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
+from typing import NamedTuple
 
-__all__ = ["user_line"]
+__all__ = ["Place", "user_line", "user_place"]
 
 _OWN = (
     "scheduler",
@@ -20,6 +21,17 @@ _OWN = (
 )
 
 
+class Place(NamedTuple):
+    """A line of a program: path of its file, number, and the module that it is in."""
+
+    filename: str
+    lineno: int
+    module: str
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.filename)}:{self.lineno}"
+
+
 def user_line(thread: int | None = None) -> str:
     """Return ``file.py:line`` of the innermost frame of the program in a thread.
 
@@ -29,16 +41,23 @@ def user_line(thread: int | None = None) -> str:
         Identity of the thread; the calling one by default.
     """
     if thread is None:
-        innermost: FrameType | None = sys._getframe(1)
-    else:
-        innermost = sys._current_frames().get(thread)
-    frame = innermost
+        return str(user_place())
+    frame = sys._current_frames().get(thread)
+    return "an unknown line" if frame is None else str(_place(frame))
+
+
+def user_place() -> Place:
+    """Return the line of the innermost frame of the program in the calling thread."""
+    return _place(sys._getframe(1))
+
+
+def _place(innermost: FrameType) -> Place:
+    frame: FrameType | None = innermost
     while frame is not None and _is_own(frame):
         frame = frame.f_back
-    frame = frame or innermost
-    if frame is None:
-        return "an unknown line"
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    found = frame or innermost
+    module = found.f_globals.get("__name__", "")
+    return Place(found.f_code.co_filename, found.f_lineno, module)
 
 
 def _is_own(frame: FrameType) -> bool:

@@ -132,6 +132,10 @@ class World(abc.ABC):
     def idle(self, where: str = "") -> None:
         """Make one step of a wait loop, after which the caller tests its requests again."""
 
+    def reads_device_memory(self) -> bool:
+        """Return whether messages may lie in the memory of a GPU, as far as it is known."""
+        return False
+
     def close(self) -> None:
         """Give back what the world holds; it cannot be used afterwards."""
         self.observers.clear()

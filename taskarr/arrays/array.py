@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 
 from taskarr import protocols
-from taskarr.arrays.handle import node_of
+from taskarr.arrays.calling import dispatched
+from taskarr.arrays.elements import Elements
+from taskarr.arrays.encoding import encode_values
+from taskarr.arrays.local import Local
 from taskarr.arrays.methods import Methods
 from taskarr.arrays.operators import Operators, known
 from taskarr.arrays.values import Values
 from taskarr.arrays.views import Views
 
 
-class Array(Operators, Views, Methods, Values):
+class Array(Operators, Views, Elements, Methods, Local, Values):
     """A NumPy array whose blocks lie on the ranks of a job.
 
     Operations build a graph; values are computed when they are needed. Make arrays with
@@ -21,21 +24,19 @@ class Array(Operators, Views, Methods, Values):
     """
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = Values.__hash__  # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
-        if not all(known(x) for x in operands):
+        values = (*operands[:1], *operands[2:]) if method == "at" else operands
+        if not all(map(known, values)):
             return NotImplemented
-        nodes = [node_of(x) for x in operands]
-        (out,) = options.pop("out", (None,))
-        if out is None:
-            return self._of(protocols.ufunc_node(ufunc, method, nodes, options))
-        if not isinstance(out, Array):
-            raise TypeError(
-                f"numpy.{ufunc.__name__} can't put a distributed result into a NumPy array; "
-                "use the result's numpy()"
-            )
-        return out._become(protocols.ufunc_into(ufunc, method, out._expr, nodes, options))
+        return dispatched(self._of, ufunc, method, operands, options)
+
+    def trace(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+    ) -> Any:
+        """Sum along the diagonals of two axes."""
+        return self.diagonal(offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
 
     def __getattr__(self, name: str) -> Any:
         raise protocols.missing(name, np.ndarray, "Array")
@@ -44,3 +45,6 @@ class Array(Operators, Views, Methods, Values):
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         return protocols.function_of(function)(*args, **kwargs)
+
+
+encode_values(Array)

@@ -5,10 +5,13 @@ from typing import Any, Self
 import numpy as np
 
 from taskarr import fetch
+from taskarr.backend import CPU
 from taskarr.expr import Cell, Expr, view_of
 from taskarr.geometry.layout import Layout
+from taskarr.geometry.strides import Strides, ordered, stand_in
 from taskarr.geometry.view import Affine
-from taskarr.ops import views, write
+from taskarr.ops import lens
+from taskarr.ops.lens import Lens, Shaped
 
 
 def node_of(x: Any) -> Any:
@@ -16,54 +19,106 @@ def node_of(x: Any) -> Any:
     return x._expr if isinstance(x, Handle) else x
 
 
-class Handle:
-    """A cell and a view of it."""
+def with_nodes(key: Any) -> Any:
+    """Key in which arrays are expressions."""
+    return tuple(map(node_of, key)) if isinstance(key, tuple) else node_of(key)
 
-    __slots__ = ("_cell", "_fixed", "_view")
+
+class Handle:
+    """A cell and a lens on it.
+
+    State: the cell; the lens, empty for the whole; whether it is a value of zero dimensions that
+    never changes; whether writing is refused; what the lens shows, if that is not affine, with
+    the expression it was made from.
+    """
+
+    __slots__ = ("_cell", "_fixed", "_lens", "_locked", "_shown")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, cell: Cell, view: Affine | None = None, fixed: bool = False) -> None:
+    def __init__(
+        self, cell: Cell, lens: Lens = (), fixed: bool = False, locked: bool = False
+    ) -> None:
         self._cell = cell
-        self._view = view
+        self._lens = lens
         self._fixed = fixed
+        self._locked = locked
+        self._shown: tuple[Expr, Expr | Cell] | None = None
 
     @classmethod
     def _of(cls, expr: Expr, fixed: bool = True) -> Self:
         """Array of its own cell; a fixed one of zero dimensions never changes."""
-        array = cls(Cell(expr), None, fixed and not expr.shape)
+        array = cls(Cell(expr), (), fixed and not expr.shape)
+        if expr.policy.raises:
+            fetch.raise_now(expr)
         fetch.bound_pending(expr)
         return array
 
     @property
     def _expr(self) -> Expr:
         expr = self._cell.expr
-        return expr if self._view is None else view_of(expr, self._view)
+        if not self._lens:
+            return expr
+        first = self._lens[0]
+        if len(self._lens) == 1 and isinstance(first, Affine):
+            return view_of(expr, first)
+        if self._shown is None or self._shown[0] is not expr:
+            found = lens.seen(expr, self._lens)
+            moves = any(isinstance(step, Shaped) for step in self._lens)
+            self._shown = expr, Cell(found) if moves else found
+        shown = self._shown[1]
+        return shown.expr if isinstance(shown, Cell) else shown
 
     def _become(self, expr: Expr) -> Self:
-        """Write through the view."""
+        """Write through the lens."""
         self._check_writable()
-        whole = expr if self._view is None else write.put(self._cell.expr, self._view, expr)
-        self._show(whole)
+        self._write(self._lens, expr)
         return self
 
     def _check_writable(self) -> None:
-        if self._view is not None and views.repeats(self._view):
-            raise ValueError("assignment destination is read-only: broadcast_to() repeats elements")
+        if self._locked:
+            raise ValueError(
+                "assignment destination is read-only: NumPy's broadcast_to() and diagonal() give "
+                "views that can't be written, and so do views of them"
+            )
 
-    def _show(self, expr: Expr) -> None:
-        self._cell.replace(expr)
-        fetch.bound_pending(expr)
+    def _write(self, through: Lens, expr: Expr) -> None:
+        whole = lens.written(self._cell.expr, through, expr)
+        if whole.policy.raises:
+            fetch.raise_now(whole)
+        self._cell.replace(whole)
+        fetch.bound_pending(whole)
+
+    def _stand_in(self) -> np.ndarray:
+        """NumPy's array of this shape, dtype and strides, with no memory behind it."""
+        return stand_in(self.shape, self.dtype, self.strides)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
-        return self._cell.expr.shape if self._view is None else self._view.shape
+        expr = self._cell.expr
+        return lens.form(self._lens, expr.shape, expr.dtype)[0] if self._lens else expr.shape
 
     @property
     def dtype(self) -> np.dtype:
         """Type of the elements."""
-        return self._cell.expr.dtype
+        expr = self._cell.expr
+        return lens.form(self._lens, expr.shape, expr.dtype)[1] if self._lens else expr.dtype
+
+    @property
+    def strides(self) -> Strides:
+        """Strides in bytes that NumPy's array would have, views included."""
+        expr = self._cell.expr
+        whole = ordered(expr.shape, expr.dtype.itemsize, self._cell.order)
+        return lens.strides(self._lens, whole)
+
+    @property
+    def flags(self) -> Any:
+        """Flags that NumPy's array would have: whether it is contiguous, and may be written."""
+        like = self._stand_in()
+        if self._locked or self._fixed:
+            like.flags.writeable = False
+        return like.flags
 
     @property
     def ndim(self) -> int:
@@ -89,6 +144,11 @@ class Handle:
     def layout(self) -> Layout:
         """Grid and owners."""
         return self._expr.layout
+
+    @property
+    def device(self) -> str:
+        """Where the blocks lie: ``"cpu"`` or ``"cuda"``."""
+        return self._cell.expr.device or CPU
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:

@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 
 from taskarr import protocols
+from taskarr.arrays.calling import called
 from taskarr.arrays.handle import Handle, node_of
-from taskarr.ops import elementwise
+from taskarr.ops import elementwise, ufuncs
 
-OPERANDS = bool | str | bytes | list | tuple | range
-"""What NumPy makes an array of when it stands beside one, besides numbers."""
+OPERANDS = (Handle, complex, float, int, np.generic, np.ndarray, str, bytes, list, tuple, range)
+"""Arrays, numbers, and what NumPy makes an array of when it stands beside one."""
 
 
 def known(x: Any) -> bool:
     """Whether an operand is one that arrays compute with; else Python asks the operand."""
-    return isinstance(x, Handle | np.ndarray | np.generic | complex | float | int | OPERANDS)
+    return isinstance(x, OPERANDS)
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -34,7 +35,8 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     def in_place(self: Handle, other: Any) -> Any:
         if self._fixed or not known(other):
             return plain(self, other)
-        found = elementwise.apply_into(name, self._expr, [self._expr, node_of(other)])
+        self._check_writable()
+        found = ufuncs.apply_into(name, self._expr, [self._expr, node_of(other)])
         return self._become(found)
 
     return plain, reflected, in_place
@@ -64,7 +66,7 @@ def _equality(name: str) -> Callable[..., Any]:
         other = np.array(None) if other is None else other
         if not known(other):
             return ordinary(self, other)
-        return self._of(elementwise.compared(name, [self._expr, node_of(other)]))
+        return self._of(ufuncs.compared(name, [self._expr, node_of(other)]))
 
     return method
 
@@ -105,11 +107,11 @@ class Operators(Handle):
     __invert__ = _unary("invert")
     _, __rpow__, __ipow__ = _binary("power")
 
-    def __divmod__(self, other: Any) -> tuple[Handle, Handle]:
-        return self // other, self % other
+    def __divmod__(self, other: Any) -> Any:
+        return called(self._of, np.divmod, (self, other), {}) if known(other) else NotImplemented
 
-    def __rdivmod__(self, other: Any) -> tuple[Handle, Handle]:
-        return other // self, other % self
+    def __rdivmod__(self, other: Any) -> Any:
+        return called(self._of, np.divmod, (other, self), {}) if known(other) else NotImplemented
 
     def __matmul__(self, other: Any) -> Handle:
         raise protocols.missing("matmul", np, "taskarr")
@@ -119,7 +121,7 @@ class Operators(Handle):
     def __pow__(self, exponent: Any) -> Handle:
         if not known(exponent):
             return NotImplemented
-        return self._of(elementwise.power(self._expr, node_of(exponent)))
+        return self._of(ufuncs.power(self._expr, node_of(exponent)))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())

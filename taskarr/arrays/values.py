@@ -29,13 +29,17 @@ class Values(Handle):
         fetch.persist([self._cell.expr])
         return self
 
-    @property
-    def local(self) -> np.ndarray:
-        """This rank's brick, computed, read-only. Collective.
+    def get(self, index: Any) -> Any:
+        """What an index shows, as a NumPy scalar or array, on every rank. Collective.
 
-        A rank that owns nothing gets an array without elements.
+        Examples
+        --------
+        >>> import taskarr
+        >>> taskarr.arange(5).get(slice(1, 3))
+        array([1, 2])
         """
-        return fetch.local(self._expr)
+        found: Any = self[index]  # type: ignore[index]
+        return found.numpy()[()] if found._fixed else found.numpy()
 
     def item(self, *index: Any) -> Any:
         """One element as a Python scalar: the only one, or that of an index or a flat index.
@@ -43,6 +47,19 @@ class Values(Handle):
         Collective.
         """
         return fetch.element(self._expr, index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python scalars, on every rank; of zero dimensions one. Collective."""
+        return self.numpy().tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of all elements, on every rank. Collective."""
+        return self.numpy().tobytes(order)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        if not self._fixed:
+            raise TypeError("unhashable type: 'taskarr.Array'; only values of zero dimensions are")
+        return hash(self.numpy()[()])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -60,12 +77,6 @@ class Values(Handle):
 
     def __complex__(self) -> complex:
         return complex(fetch.single(self._expr, complex))
-
-    def __reduce__(self) -> Any:
-        raise TypeError(
-            "a taskarr array can't be pickled in this version: its blocks lie on the ranks; "
-            "pickle a.numpy(), or use taskarr.save()"
-        )
 
     def __bool__(self) -> bool:
         return bool(fetch.single(self._expr, bool))
@@ -92,6 +103,9 @@ class Values(Handle):
         if self.shape:
             return str(self)
         return format(self.numpy()[()], form)
+
+    def __trunc__(self) -> int:
+        return int(self)
 
     def __round__(self, digits: int | None = None) -> Any:
         if self.shape:

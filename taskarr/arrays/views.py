@@ -3,11 +3,17 @@
 from collections.abc import Iterator
 from typing import Any, Self
 
-from taskarr.arrays.handle import Handle, node_of
-from taskarr.expr import view_of
+import numpy as np
+
+from taskarr.arrays.handle import Handle, node_of, with_nodes
+from taskarr.expr import filled, view_of
+from taskarr.geometry.strides import order_of
 from taskarr.geometry.view import Affine
-from taskarr.ops import masks, views, write
-from taskarr.ops.keys import as_tuple, is_basic, refuse, view_of_key
+from taskarr.ops import advanced, elementwise, lens, views, write
+from taskarr.ops.keys import as_tuple, is_basic, view_of_key
+from taskarr.ops.lens import Bytes, Diagonal, Field, Part, Shaped, Step
+from taskarr.ops.operands import checked_dtype
+from taskarr.ops.reshape import reshaped, squeezed
 
 
 class Views(Handle):
@@ -18,11 +24,10 @@ class Views(Handle):
     def __getitem__(self, key: Any) -> Self:
         if is_basic(key):
             dots = any(entry is Ellipsis for entry in as_tuple(key))
-            return self._viewed(view_of_key(self.shape, key), dots)
-        mask = masks.as_mask(_with_nodes(key), self._expr)
-        if mask is None:
-            refuse(key)
-        return self._of(masks.read(self._expr, mask))
+            return self._viewed(view_of_key(self.shape, key), dots or bool(self.dtype.names))
+        if _names_fields(key) and self.dtype.names:
+            return self._through(self._field(key))
+        return self._of(advanced.read(self._expr, with_nodes(key)), fixed=False)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._fixed:
@@ -34,30 +39,59 @@ class Views(Handle):
             if not view.shape and not any(entry is Ellipsis for entry in as_tuple(key)):
                 write.check_single(value, self.dtype)
             found = write.converted(value, view_of(self._expr, view))
-            whole = view if self._view is None else view.after(self._view)
-            self._show(write.put(self._cell.expr, whole, found))
+            self._write(lens.then(self._lens, view), found)
             return
-        mask = masks.as_mask(_with_nodes(key), self._expr)
-        if mask is None:
-            refuse(key)
-        self._become(masks.written(self._expr, mask, value))
+        if _names_fields(key) and self.dtype.names:
+            part = self[key]
+            part[...] = value if value is node_of(value) else self._of(value)
+            return
+        self._become(advanced.written(self._expr, with_nodes(key), value))
+
+    def fill(self, value: Any) -> None:
+        """Write one value to all elements, as `numpy.ndarray.fill`."""
+        if getattr(value, "ndim", 0):
+            raise ValueError(f"fill() takes one value, not an array of shape {value.shape}")
+        found = value if isinstance(value, Handle) else write.element(value, self.dtype)
+        self[...] = found
 
     def __iter__(self) -> Iterator[Self]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
-    def _viewed(self, view: Affine, array: bool = True) -> Self:
+    def _viewed(self, view: Affine, array: bool = True, locked: bool = False) -> Self:
         """View of this array; of zero dimensions a fixed value unless it is to be an array."""
         if self._fixed or not (view.shape or array):
             return self._of(view_of(self._expr, view), fixed=not array)
-        whole = view if self._view is None else view.after(self._view)
-        return type(self)(self._cell, None if whole.is_identity else whole)
+        whole = lens.then(self._lens, view)
+        return type(self)(self._cell, whole, False, locked or self._locked)
+
+    def _through(self, step: Step, locked: bool = False) -> Self:
+        """What a step that is not affine shows of this array; a copy of a fixed value."""
+        if self._fixed:
+            return self._of(step.get(self._expr))
+        whole = lens.then(self._lens, step)
+        return type(self)(self._cell, whole, False, locked or self._locked)
+
+    def _field(self, key: Any) -> Field:
+        found = np.empty(0, self.dtype)[key]
+        if found.ndim > 1:
+            raise NotImplementedError(f"field {key!r} holds arrays of shape {found.shape[1:]}")
+        return Field(key if isinstance(key, str) else tuple(key), found.dtype)
+
+    # ------------------------------------------------------------------ axes
 
     @property
     def T(self) -> Self:  # noqa: N802 - NumPy's name
         """View with the axes in reverse order."""
         return self.transpose()
+
+    @property
+    def mT(self) -> Self:  # noqa: N802 - NumPy's name
+        """View with the last two axes exchanged."""
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return self.swapaxes(-1, -2)
 
     def transpose(self, *axes: Any) -> Self:
         """View with the axes in another order, as `numpy.ndarray.transpose`."""
@@ -72,6 +106,110 @@ class Views(Handle):
         """View without axes of length one: all, or those named."""
         return self._viewed(views.squeeze(self.shape, axis))
 
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
+        """Read-only view of the diagonals of two axes, as the last axis."""
+        if self.ndim < 2:
+            raise ValueError("diag requires an array of at least two dimensions")
+        if axis1 % self.ndim == axis2 % self.ndim:
+            raise ValueError("axis1 and axis2 cannot be the same")
+        first = views.moveaxis(self.shape, (axis1, axis2), (0, 1))
+        return self._viewed(first)._through(Diagonal(int(offset)), locked=True)
 
-def _with_nodes(key: Any) -> Any:
-    return tuple(map(node_of, key)) if isinstance(key, tuple) else node_of(key)
+    # ------------------------------------------------------------------ shapes
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Self:
+        """The elements in another shape: a view where NumPy gives one, else a copy.
+
+        Parameters
+        ----------
+        *shape
+            Lengths, one of which may be -1: what is left.
+        order
+            ``"C"``, ``"F"``, or ``"A"``: F if the array is so in memory.
+        copy
+            True: always copy; False: raise ValueError rather than copy.
+
+        Raises
+        ------
+        ValueError
+            When the elements do not fit the shape.
+        """
+        if not shape:
+            raise TypeError("reshape() takes a shape")
+        given = shape[0] if len(shape) == 1 else shape
+        sizes = views.resolved(self.shape, given)
+        if views.reads_in(order, self.flags) == "F":
+            return self.T.reshape(sizes[::-1], copy=copy).T
+        into = None if copy or self._fixed else views.strides_in(self._stand_in(), sizes)
+        if into is None:
+            if copy is False and not self._fixed:
+                raise ValueError("Unable to avoid creating a copy while reshaping.")
+            found = reshaped(self._expr, sizes)
+            return self._of(elementwise.copied(found) if copy else found, fixed=False)
+        view = squeezed(self.shape, sizes)
+        return self._through(Shaped(sizes, into)) if view is None else self._viewed(view)
+
+    def ravel(self, order: str = "C") -> Self:
+        """The elements in one row: a view if they lie so in memory, else a copy."""
+        if order == "K":
+            return self._viewed(views.memory_order(self._stand_in())).ravel()
+        if views.reads_in(order, self.flags) == "F":
+            return self.T.ravel()
+        return self.reshape(-1, copy=None if self.flags.c_contiguous else True)
+
+    def flatten(self, order: str = "C") -> Self:
+        """Copy of the elements in one row."""
+        if order == "K":
+            return self._viewed(views.memory_order(self._stand_in())).flatten()
+        return self.reshape(-1, order=order, copy=True)
+
+    # ------------------------------------------------------------------ parts and bytes
+
+    def view(self, dtype: Any = None) -> Self:
+        """The same elements, or their bytes as another dtype, as `numpy.ndarray.view`.
+
+        Raises
+        ------
+        ValueError
+            When elements of that size do not fit the last axis.
+        """
+        like = self._stand_in() if dtype is None else self._stand_in().view(dtype)
+        found = checked_dtype(like.dtype)
+        if found == self.dtype:
+            return type(self)(self._cell, self._lens, self._fixed, self._locked)
+        return self._through(Bytes(self.dtype, found))
+
+    @property
+    def real(self) -> Self:
+        """View of the real parts; of other numbers the array."""
+        if self.dtype.kind != "c":
+            return self.view()
+        return self._through(Part("real"))
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Self:
+        """View of the imaginary parts; of other numbers zeros, which can't be written."""
+        if self.dtype.kind == "c":
+            return self._through(Part("imag"))
+        np.empty(0, self.dtype).imag  # noqa: B018 - raises for what has no such part
+        zero = np.zeros(1, self.dtype)[0]
+        zeros = filled(zero, self.layout, self._cell.expr.world)
+        zeros.order = order_of(self.shape, self.strides)
+        found = self._of(zeros, self._fixed)
+        found._locked = True
+        return found
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
+
+
+def _names_fields(key: Any) -> bool:
+    names = key if isinstance(key, list) else [key]
+    return bool(names) and all(isinstance(name, str) for name in names)

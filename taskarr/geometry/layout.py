@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +58,13 @@ class Axis:
         first = int(np.searchsorted(self.cut, lo, "right")) - 1
         last = int(np.searchsorted(self.cut, hi, "left"))
         return range(max(first, 0), min(last, self.owners))
+
+    def owner(self, index: np.ndarray) -> np.ndarray:
+        """Owners of elements."""
+        return np.searchsorted(self.cut, index, "right") - 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Axis, (self.bounds, self.cut, self.stride)
 
     def blocks(self, lo: int, hi: int) -> np.ndarray:
         """Boundaries of the blocks of a span that starts and ends at boundaries."""
@@ -136,6 +145,13 @@ class Layout:
         """Shape of the array."""
         return tuple(axis.length for axis in self.axes)
 
+    @cached_property
+    def fullest(self) -> int:
+        """Elements of the largest brick of any rank."""
+        if self.replicated:
+            return prod(self.shape)
+        return prod([int(np.diff(axis.cut).max()) for axis in self.axes])
+
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
         """Block lengths per axis, in Dask's notation."""
@@ -191,6 +207,60 @@ class Layout:
         for offsets in product(*spans):
             yield self.base + sum(offsets)
 
+    def owners(self, indices: Any) -> np.ndarray:
+        """Ranks that own elements; rank 0 stands for all where every rank holds all.
+
+        Parameters
+        ----------
+        indices
+            Integers along the first axis, or a tuple of them for the leading axes, which
+            broadcast; negative ones count from the end. Axes that are cut among ranks need one.
+
+        Raises
+        ------
+        IndexError
+            For indices out of bounds or that are no integers, and for too many or too few axes.
+
+        Examples
+        --------
+        >>> import taskarr
+        >>> taskarr.arange(6, split=0).layout.owners([0, -1])
+        array([0, 0])
+        """
+        given = indices if isinstance(indices, tuple) else (indices,)
+        if len(given) > len(self.axes) or any(a.owners > 1 for a in self.axes[len(given) :]):
+            raise IndexError(
+                f"{len(given)} indices for an array of {len(self.axes)} axes, which is cut among "
+                f"ranks along {self.split}"
+            )
+        found = np.full(np.broadcast_shapes(*map(np.shape, given)), self.base, np.int64)
+        for number, (index, axis) in enumerate(zip(given, self.axes, strict=False)):
+            within = _checked(np.asarray(index), axis.length, number)
+            if not self.replicated:
+                found += axis.owner(within) * axis.stride
+        return np.zeros_like(found) if self.replicated else found
+
+    def local_index(self, rank: int, index: Any) -> tuple[int, ...] | None:
+        """Where an element, or a row, lies in a rank's brick; None when it is not there.
+
+        Raises
+        ------
+        IndexError
+            As `owners`.
+        """
+        given = index if isinstance(index, tuple) else (index,)
+        if len(given) > len(self.axes):
+            raise IndexError(f"{len(given)} indices for an array of {len(self.axes)} axes")
+        pairs = enumerate(zip(given, self.axes, strict=False))
+        found = [int(_checked(np.asarray(i), axis.length, k)) for k, (i, axis) in pairs]
+        box = self.brick(rank)
+        if box is None or not all(lo <= i < hi for i, (lo, hi) in zip(found, box, strict=False)):
+            return None
+        return tuple(i - lo for i, (lo, _) in zip(found, box, strict=False))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Layout, (self.axes, self.size, self.base, self.replicated)
+
     def blocks(self, box: Box) -> tuple[np.ndarray, ...]:
         """Block boundaries inside a box of whole blocks, per axis."""
         return tuple(a.blocks(lo, hi) for a, (lo, hi) in zip(self.axes, box, strict=True))
@@ -198,6 +268,17 @@ class Layout:
     def viewed(self, view: Affine) -> "Layout":
         """Layout in which every rank holds what the view shows of its brick."""
         return _viewed(self, view)
+
+
+def _checked(index: np.ndarray, length: int, axis: int) -> np.ndarray:
+    """Indices counted from the beginning."""
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"indices of axis {axis} must be integers, not {index.dtype}")
+    outside = (index < -length) | (index >= length)
+    if outside.any():
+        first = index[outside].flat[0]
+        raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
+    return np.where(index < 0, index + length, index).astype(np.int64)
 
 
 def _viewed(layout: Layout, view: Affine) -> Layout:

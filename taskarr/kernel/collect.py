@@ -39,7 +39,7 @@ class Collector:
             at = backend.xp.flatnonzero(mask)
             count = len(at)
             into = self.buffer[(slice(self.filled, self.filled + count), *where)]
-            values.take(at, axis=0, out=into, mode="clip")
+            backend.xp.take(values, at, axis=0, out=into, mode="clip")
         if any(hi < n for (_, hi), n in zip(columns, self.buffer.shape[1:], strict=True)):
             return 0
         self.filled += count

@@ -51,24 +51,25 @@ class Folder:
             self.shape, self.places = shape, places(shape, self.reduction.axes)
         self.states = [None] * len(self.places.boxes)
 
-    def segment(self, values: Any, shape: tuple[int, ...]) -> State:
-        """State of one segment of this shape, to which the values broadcast."""
+    def segment(self, values: Any, shape: tuple[int, ...], place: Box) -> State:
+        """State of one segment of this shape, to which the values broadcast, at its place."""
         xp, reduction = self.xp, self.reduction
         if values.shape != shape:
             values = xp.broadcast_to(values, shape)
         if not values.flags.c_contiguous:
             values = xp.ascontiguousarray(values)
-        return reduction.row.partial(xp, values, reduction.axes, self.fields)
+        more = (([lo for lo, _ in place], reduction.options),) if reduction.row.located else ()
+        return reduction.row.partial(xp, values, reduction.axes, self.fields, *more)
 
-    def add(self, values: Any, number: int) -> None:
+    def add(self, values: Any, number: int, place: Box) -> None:
         """Fold in the values of a segment of the block, in C order."""
         _, at, forms = self.places
-        state = self.segment(values, forms[number])
-        place = at[number]
-        before = self.states[place]
+        state = self.segment(values, forms[number], place)
+        k = at[number]
+        before = self.states[k]
         if before is not None:
             state = self.reduction.row.combine(self.xp, before, state)
-        self.states[place] = state
+        self.states[k] = state
 
     def state(self) -> State:
         """State of the whole block."""

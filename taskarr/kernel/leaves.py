@@ -8,6 +8,7 @@ from typing import Any
 from taskarr.geometry.region import Box, Region, as_region, box_shape, contains
 from taskarr.geometry.view import NEW, Affine
 from taskarr.kernel.program import Leaf
+from taskarr.kernel.random import Drawer, flat_index, shuffled
 
 Read = Callable[[Box], Any]
 
@@ -170,18 +171,47 @@ def _arange_reader(leaf: Leaf, args: Sequence[Any], xp: ModuleType) -> Read:
     return read
 
 
-def _file_reader(leaf: Leaf, args: Sequence[Any], xp: ModuleType) -> Read:
-    file = args[leaf.source]
+def _by_region(leaf: Leaf, values: Callable[[Region], Any], xp: ModuleType) -> Read:
+    """Reader of what makes the values of any region; tiles are contiguous however it is seen."""
+    view = leaf.view
+    if view.is_identity:
+        return lambda tile: xp.ascontiguousarray(values(as_region(tile))).reshape(box_shape(tile))
 
     def read(tile: Box) -> Any:
-        region = leaf.view.image(tile)
-        piece = Piece(region, xp.asarray(file.read(region)))
-        return picker(piece, leaf.view)(tile)
+        region = view.image(tile)
+        part = picker(Piece(region, values(region)), view)(tile)
+        return xp.ascontiguousarray(part).reshape(part.shape)
 
     return read
 
 
-GENERATORS = {"fill": _fill_reader, "arange": _arange_reader, "file": _file_reader}
+def _file_reader(leaf: Leaf, args: Sequence[Any], xp: ModuleType) -> Read:
+    file = args[leaf.source]
+    return _by_region(leaf, lambda region: xp.asarray(file.read(region)), xp)
+
+
+def _drawn_reader(leaf: Leaf, args: Sequence[Any], xp: ModuleType) -> Read:
+    drawer = Drawer(*args[leaf.source : leaf.source + 3])
+    return _by_region(leaf, lambda region: xp.asarray(drawer.read(region, leaf.dtype)), xp)
+
+
+def _shuffled_reader(leaf: Leaf, args: Sequence[Any], xp: ModuleType) -> Read:
+    permutation = shuffled(*args[leaf.source : leaf.source + 3])
+
+    def values(region: Region) -> Any:
+        at = flat_index(leaf.view, region, xp)
+        return permutation(at.reshape(-1), xp).reshape(at.shape).astype(leaf.dtype)
+
+    return _by_region(leaf, values, xp)
+
+
+GENERATORS = {
+    "fill": _fill_reader,
+    "arange": _arange_reader,
+    "file": _file_reader,
+    "drawn": _drawn_reader,
+    "shuffled": _shuffled_reader,
+}
 
 
 def own_piece(box: Box, data: Any) -> Piece:

@@ -1,9 +1,10 @@
 """Programs: what one pass computes at each tile, compiled from the pass's expressions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from taskarr.faults import NOBODY
 from taskarr.geometry.view import NEW, Affine
 from taskarr.kernel.functions import CAST, Function
 from taskarr.kernel.reduction import Reduction
@@ -45,19 +46,21 @@ class Temp:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call ``target = function(*args)``."""
+    """One call ``target = function(*args)``; ``node`` is the position that answers for faults."""
 
     function: Function
     args: tuple[Ref, ...]
     target: Ref
+    node: int = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A reduction of a value over iteration axes."""
+    """A reduction of a value over iteration axes; ``node`` as in `Call`."""
 
     value: Ref
     reduction: Reduction
+    node: int = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +126,19 @@ class Assembler:
         """Value read from an array or a generator."""
         return "leaf", self.leaves.setdefault(leaf, len(self.leaves))
 
-    def call(self, function: Function, args: tuple[Ref, ...], dtype: np.dtype, view: Affine) -> Ref:
+    def call(
+        self,
+        function: Function,
+        args: tuple[Ref, ...],
+        dtype: np.dtype,
+        view: Affine,
+        node: int = NOBODY,
+    ) -> Ref:
         """Value of a function of values; ``view`` tells on which axes it varies."""
         axes = tuple(axis != NEW for axis in view.axes)
         self.temps.append((dtype, axes))
         target = ("temp", len(self.temps) - 1)
-        self.calls.append(Call(function, args, target))
+        self.calls.append(Call(function, args, target, node))
         return target
 
     def is_whole(self, ref: Ref) -> bool:
@@ -147,7 +157,7 @@ class Assembler:
         self.outputs.append(dtype)
         last = self.calls[-1] if self.calls else None
         if last and value[0] == "temp" and last.target == value and all(self.temps[value[1]][1]):
-            self.calls[-1] = Call(last.function, last.args, target)
+            self.calls[-1] = replace(last, target=target)
             self.in_output[value] = target
         else:
             self.calls.append(Call(CAST, (value,), target))
@@ -183,8 +193,8 @@ class Assembler:
         def found(ref: Ref) -> Ref:
             return at.get(ref, ref)
 
-        self.calls = [Call(c.function, tuple(map(found, c.args)), c.target) for c in self.calls]
-        self.folds = [Fold(found(f.value), f.reduction) for f in self.folds]
+        self.calls = [replace(c, args=tuple(map(found, c.args))) for c in self.calls]
+        self.folds = [replace(f, value=found(f.value)) for f in self.folds]
         self.filters = [Filter(found(f.value), found(f.mask), f.mask_ndim) for f in self.filters]
 
     def _accumulate_in_outputs(self) -> None:
@@ -210,11 +220,13 @@ class Assembler:
 
     def _rename(self, old: Ref, new: Ref) -> None:
         self.calls = [
-            Call(
-                call.function,
-                tuple(new if arg == old else arg for arg in call.args),
-                new if call.target == old else call.target,
+            replace(
+                call,
+                args=tuple(new if arg == old else arg for arg in call.args),
+                target=new if call.target == old else call.target,
             )
+            if old == call.target or old in call.args
+            else call
             for call in self.calls
         ]
 
@@ -250,6 +262,6 @@ class Assembler:
 def _works_in_place(call: Call, dtype: np.dtype) -> bool:
     """Whether a call may write over an operand and give the same bits.
 
-    A selection writes its result in two steps; NumPy's half-precision loops differ in place.
+    Some functions write their result in steps; NumPy's half-precision loops differ in place.
     """
-    return call.function.name != "select" and dtype.char != "e"
+    return call.function.in_place and dtype.char != "e"

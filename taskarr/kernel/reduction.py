@@ -52,10 +52,13 @@ class Row:
         From (input dtype, result dtype) to the arrays of a state.
     partial
         ``(xp, segment, axes, fields) -> state`` of a contiguous segment, axes kept as length 1.
+        One that is ``located`` gets ``(start, options)`` besides: the segment's first index.
     combine
         ``(xp, a, b) -> state`` of two neighbouring segments, in order.
     finish
         ``(xp, state, count, options) -> result``, to be cast to the result dtype.
+    located
+        Whether a state depends on where its segment lies.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Row:
     partial: Callable[..., State]
     combine: Callable[[ModuleType, State, State], State]
     finish: Callable[..., Any]
+    located: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +88,12 @@ class Reduction:
         """Arrays of a state."""
         return self.row.fields(self.source, self.dtype)
 
-    def partial(self, xp: ModuleType, segment: Any) -> State:
-        """State of one segment."""
-        return self.row.partial(xp, segment, self.axes, self.fields)
+    def partial(self, xp: ModuleType, segment: Any, start: Sequence[int] = ()) -> State:
+        """State of one segment, whose first element has the index ``start`` in the whole array."""
+        if not self.row.located:
+            return self.row.partial(xp, segment, self.axes, self.fields)
+        start = start or (0,) * segment.ndim
+        return self.row.partial(xp, segment, self.axes, self.fields, (start, self.options))
 
     def finish(self, xp: ModuleType, state: State) -> Any:
         """Result of the state of everything, reduced axes kept as length 1."""
@@ -96,7 +103,10 @@ class Reduction:
 
 @lru_cache(256)
 def of_rows(reduction: Reduction) -> Function:
-    """Elementwise function that reduces whole rows: each result stands for all of its row."""
+    """Elementwise function that reduces whole rows: each result stands for all of its row.
+
+    Reduced axes begin at index 0, and only these matter to rows that are located.
+    """
 
     def bind(xp: ModuleType) -> Callable[..., Any]:
         def reduce(x: Any, out: Any) -> None:

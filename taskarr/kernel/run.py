@@ -3,17 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from operator import itemgetter
+from operator import add, itemgetter
 from typing import Any
 
 from taskarr.backend import Backend
-from taskarr.geometry.region import Box, box_shape
+from taskarr.faults import NOBODY
+from taskarr.geometry.region import Box, box_shape, box_size
 from taskarr.kernel.collect import Collector
 from taskarr.kernel.folder import Folder
 from taskarr.kernel.leaves import Piece, reader, window
 from taskarr.kernel.program import Program, Ref
 from taskarr.kernel.reduction import State
 from taskarr.kernel.tiles import SEGMENT, TILE, tiles
+
+WHOLE = 1 << 62
+"""Elements of a tile that is a block, however large."""
 
 
 @dataclass(slots=True)
@@ -66,19 +70,33 @@ def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Fo
         One entry per block.
     """
     step = _Stepper(program, frame)
+    if frame.backend.whole_blocks and not program.folds and not program.filters:
+        around = _around(blocks)
+        if box_size(around) == sum(map(box_size, blocks)):  # one launch for all
+            step.block(around)
+            return [Found([], []) for _ in blocks]
     return [step.block(box) for box in blocks]
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    """Smallest box around some boxes."""
+    return tuple(
+        (min(lo for lo, _ in spans), max(hi for _, hi in spans))
+        for spans in zip(*boxes, strict=True)
+    )
 
 
 class _Stepper:
     """Runs tiles.
 
-    State: the leaves' readers; the calls with the places of their operands; scratch buffers, and
-    views of them by tile shape. The values of a tile are one list: leaves, temporaries, outputs,
-    arguments.
+    State: the leaves' readers; the calls with the places of their operands and the node that
+    answers for them, which the recorder of faults is told before; scratch buffers, and views of
+    them by tile shape. The values of a tile are one list: leaves, temporaries, outputs, arguments.
     """
 
     def __init__(self, program: Program, frame: Frame) -> None:
         self.program, self.frame, self.xp = program, frame, frame.backend.xp
+        self.faults = frame.backend.faults
         self.reads = [
             reader(
                 leaf,
@@ -97,13 +115,18 @@ class _Stepper:
             return first[ref[0]] + ref[1]
 
         self.calls = [
-            (c.function.bind(self.xp), itemgetter(*map(place, c.args), place(c.target)))
+            (c.node, c.function.bind(self.xp), itemgetter(*map(place, c.args), place(c.target)))
             for c in program.calls
         ]
-        self.folders = [(Folder(f.reduction, self.xp), place(f.value)) for f in program.folds]
+        self.folders = [
+            (f.node, Folder(f.reduction, self.xp), place(f.value)) for f in program.folds
+        ]
         self.filters = [(f.mask_ndim, place(f.value), place(f.mask)) for f in program.filters]
         self.args = list(frame.args)
         self.most = SEGMENT if program.folds or not program.calls else TILE
+        self.room = self.most
+        if frame.backend.whole_blocks:
+            self.most, self.room = WHOLE, 0
         self.memory: dict[int, Any] = {}
         self.scratch: dict[tuple[int, ...], list[Any]] = {}
 
@@ -111,20 +134,36 @@ class _Stepper:
         """Compute one block."""
         shape = tuple([hi - lo for lo, hi in box])
         cut = tiles(shape, self.most)
-        if len(cut) == 1 and not self.filters:
+        if len(cut) == 1:
             values = self.tile(box)
-            return Found([folder.segment(values[at], shape) for folder, at in self.folders], [])
-        for folder, _ in self.folders:
+            return Found(self._states(values, shape, box), self._kept(values, cut[0]))
+        for _, folder, _ in self.folders:
             folder.begin(shape)
         kept = [0] * len(self.filters)
         for number, tile in enumerate(cut):
             place = tuple([(lo + o, hi + o) for (lo, hi), (o, _) in zip(tile, box, strict=True)])
             values = self.tile(place)
-            for folder, at in self.folders:
-                folder.add(values[at], number)
-            for k, (ndim, data, mask) in enumerate(self.filters):
-                kept[k] += self._collect(k, ndim, values[data], values[mask], tile)
-        return Found([folder.state() for folder, _ in self.folders], kept)
+            for node, folder, at in self.folders:
+                self.faults.at = node
+                folder.add(values[at], number, place)
+            if self.filters:
+                kept = list(map(add, kept, self._kept(values, tile)))
+        return Found([folder.state() for _, folder, _ in self.folders], kept)
+
+    def _states(self, values: list[Any], shape: tuple[int, ...], box: Box) -> list[State]:
+        """States of a block that is one segment."""
+        states = []
+        for node, folder, at in self.folders:
+            self.faults.at = node
+            states.append(folder.segment(values[at], shape, box))
+        return states
+
+    def _kept(self, values: list[Any], tile: Box) -> list[int]:
+        """How many elements of a tile each filter keeps, once they are collected."""
+        return [
+            self._collect(k, ndim, values[data], values[mask], tile)
+            for k, (ndim, data, mask) in enumerate(self.filters)
+        ]
 
     def _collect(self, k: int, ndim: int, data: Any, mask: Any, tile: Box) -> int:
         shape = box_shape(tile)
@@ -137,6 +176,7 @@ class _Stepper:
 
     def tile(self, tile: Box) -> list[Any]:
         """Run the calls of one tile, and give all its values."""
+        self.faults.at = NOBODY
         values = [read(tile) for read in self.reads]
         if not self.calls:
             return values + self.args
@@ -149,7 +189,9 @@ class _Stepper:
         return self._called(values + outs + self.args)
 
     def _called(self, values: list[Any]) -> list[Any]:
-        for run, operands in self.calls:
+        faults = self.faults
+        for node, run, operands in self.calls:
+            faults.at = node
             run(*operands(values))
         return values
 
@@ -177,7 +219,7 @@ class _Stepper:
             size = prod(form)
             memory = self.memory.get(temp.buffer)
             if memory is None or memory.size < size:
-                room = max(size, self.most) if all(temp.axes) else size
+                room = max(size, self.room) if all(temp.axes) else size
                 memory = self.memory[temp.buffer] = self.xp.empty(room, temp.dtype)
             found.append(memory[:size].reshape(form))
         self.scratch[shape] = found

@@ -25,7 +25,8 @@ def _rows(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int]
     rows, inner = prod(shape[:lead]), prod(shape[lead:])
     if axes != tuple(range(lead)) or lead == len(shape) or not 0 < 2 * inner <= WIDE or rows < 64:
         return rows, inner, 1
-    return rows, inner, WIDE // inner
+    wide = WIDE // inner
+    return rows, inner, wide if wide <= rows else 1
 
 
 def reduced(function: Any, x: Any, axes: tuple[int, ...], dtype: np.dtype | None = None) -> Any:
@@ -41,6 +42,34 @@ def reduced(function: Any, x: Any, axes: tuple[int, ...], dtype: np.dtype | None
     if whole < rows:
         found = function(found, function.reduce(flat[whole:], axis=0, dtype=dtype))
     return found.reshape((1,) * len(axes) + x.shape[len(axes) :])
+
+
+SHORT = range(2, 129)
+"""Elements of rows that NumPy sums by a plain loop, and `row_sums` as exactly."""
+
+
+def row_sums(xp: ModuleType, x: Any, axes: tuple[int, ...]) -> Any:
+    """Sums of the short rows of a segment, the axes kept with length 1; None for other segments.
+
+    ``einsum`` adds up several elements of a row at a time where ``add.reduce`` calls a loop for
+    each row. It knows neither the sign of zero nor floating-point faults, so rows whose sum is
+    zero or not finite are summed again.
+    """
+    kept = x.ndim - len(axes)
+    inner = prod(x.shape[kept:])
+    if (
+        not kept
+        or x.dtype.char not in "fd"
+        or axes != tuple(range(kept, x.ndim))
+        or inner not in SHORT
+    ):
+        return None
+    flat = x.reshape(-1, inner)
+    found = xp.einsum("ij->i", flat)
+    again = xp.flatnonzero((found == 0) | ~xp.isfinite(found))
+    if again.size:
+        found[again] = xp.add.reduce(flat[again], axis=1)
+    return found.reshape(x.shape[:kept] + (1,) * len(axes))
 
 
 def minus(xp: ModuleType, x: Any, center: Any, axes: tuple[int, ...], dtype: np.dtype) -> Any:

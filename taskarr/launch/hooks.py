@@ -1,7 +1,7 @@
 """What ``mpiexec python job.py`` gets without the runner, from ``import taskarr`` on.
 
-State of the process: `install` sets ``sys.excepthook``, ``sys.exit`` and an ``atexit`` function,
-all methods of one `_Hooks`.
+State of the process: `install` sets ``sys.excepthook``, ``sys.exit``, ``warnings.showwarning`` and
+an ``atexit`` function, all methods of one `_Hooks`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import warnings
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from scheduler import lifetime
 from taskarr.launch import ending, environment, report
@@ -25,6 +26,7 @@ def install() -> None:
     """Make an uncaught exception, ``sys.exit`` or an early end of one rank end the whole job."""
     sys.excepthook = _hooks.uncaught
     sys.exit = _hooks.exit
+    _hooks.print_warning, warnings.showwarning = warnings.showwarning, _hooks.warned
     atexit.register(_hooks.end)
     lifetime.before_close.append(_hooks.end)
     lifetime.when_made.append(_check_launcher)
@@ -39,10 +41,14 @@ def _check_launcher() -> None:
 
 
 class _Hooks:
-    """The hooks of a process; `code` is what ``sys.exit`` was last called with."""
+    """The hooks of a process.
+
+    `code` is what ``sys.exit`` was last called with, `print_warning` what printed warnings before.
+    """
 
     def __init__(self) -> None:
         self.code: object = None
+        self.print_warning = warnings.showwarning
         self.process = os.getpid()
 
     def exit(self, status: object = None, /) -> NoReturn:
@@ -55,6 +61,19 @@ class _Hooks:
     ) -> None:
         """Stand in for ``sys.excepthook``."""
         ending.fail(_world(), error.with_traceback(trace))
+
+    def warned(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Stand in for ``warnings.showwarning``: what all ranks are warned of, rank 0 prints."""
+        if getattr(message, "rank", 0) == 0:
+            self.print_warning(message, category, filename, lineno, file, line)
 
     def end(self) -> None:
         """Take leave of the other ranks when the interpreter ends."""

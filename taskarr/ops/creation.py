@@ -1,17 +1,46 @@
-"""Creation: arrays from NumPy data, from one value, and from a range."""
+"""Creation: where a new array goes, and arrays from NumPy data and from one value."""
 
-import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import scheduler
 from scheduler import World
-from taskarr.expr import Expr, Generate
+from taskarr.expr import FILL, Expr, Generate
+from taskarr.geometry.layout import Layout
+from taskarr.geometry.strides import Order, order_of
 from taskarr.ops.operands import checked_dtype, from_host, layout_for
 
-FILL = Generate("fill")
 ARANGE = Generate("arange")
+ORDERS = ("C", "F", "A", "K", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a new array goes.
+
+    Parameters
+    ----------
+    world
+        Ranks that share it.
+    split, chunks, mesh
+        As the user gives them; see `taskarr.asarray`.
+    like
+        Layout of another array, which one of the same shape takes over.
+    """
+
+    world: World
+    split: Any = "auto"
+    chunks: Any = None
+    mesh: Any = None
+    like: Layout | None = None
+
+    def layout(self, shape: tuple[int, ...], dtype: np.dtype) -> Layout:
+        """Layout of an array of this shape and dtype."""
+        if self.like is not None and self.like.shape == shape:
+            return self.like
+        return layout_for(self.world, shape, dtype, self.split, self.chunks, self.mesh)
 
 
 def world_of(comm: Any) -> World:
@@ -27,87 +56,43 @@ def world_of(comm: Any) -> World:
     return comm if isinstance(comm, World) else scheduler.from_mpi(comm)
 
 
-def check_device(device: Any) -> None:
-    """Raise NotImplementedError for a device other than the processor's memory."""
-    if device not in (None, "cpu"):
-        raise NotImplementedError(f"device={device!r}: blocks live on 'cpu' in this version")
+def memory_order(order: Any, shape: tuple[int, ...]) -> Order:
+    """Order of the axes of a new array, for views; its bricks lie in C order all the same.
+
+    Raises
+    ------
+    ValueError
+        For an order that NumPy does not know.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return tuple(reversed(range(len(shape)))) if order == "F" and len(shape) > 1 else None
 
 
-def asarray(
-    x: Any,
-    dtype: Any = None,
-    *,
-    split: Any = "auto",
-    chunks: Any = None,
-    mesh: Any = None,
-    world: World,
-) -> Expr:
-    """Node of anything NumPy makes an array of, the same on all ranks."""
-    data = np.asarray(x, dtype)
+def kept_order(order: Any, like: np.ndarray) -> Order:
+    """Order of the axes that NumPy gives a copy of an array; errors as `memory_order`."""
+    memory_order(order, like.shape)
+    if order == "A":
+        order = "F" if like.flags.fnc else "C"
+    small = np.empty_like(like[(slice(2),) * like.ndim], order=order or "K")
+    return order_of(small.shape, small.strides)
+
+
+def asarray(data: np.ndarray, place: Placement, order: Any = "K") -> Expr:
+    """Node of a NumPy array that is the same on all ranks."""
     checked_dtype(data.dtype)
-    return from_host(data, layout_for(world, data.shape, data.dtype, split, chunks, mesh), world)
+    kept = kept_order(order, data)
+    node = from_host(data, place.layout(data.shape, data.dtype), place.world)
+    node.order = kept
+    return node
 
 
-def full(
-    shape: Any,
-    value: Any,
-    dtype: Any = None,
-    *,
-    split: Any = "auto",
-    chunks: Any = None,
-    mesh: Any = None,
-    world: World,
-) -> Expr:
-    """Node filled with one value, which NumPy could broadcast from zero dimensions."""
+def full(shape: Any, value: Any, dtype: Any, place: Placement) -> Expr:
+    """Node filled with one value of zero dimensions."""
     sizes = shape_of(shape)
-    fill = np.asarray(value)
-    if fill.ndim:
-        raise NotImplementedError(
-            f"full() with a value of shape {fill.shape}: broadcast it with zeros(shape) + value"
-        )
-    kind = checked_dtype(np.dtype(dtype) if dtype is not None else fill.dtype)
+    kind = checked_dtype(np.asarray(value).dtype if dtype is None else np.dtype(dtype))
     typed = np.full((), value, kind)[()]
-    layout = layout_for(world, sizes, kind, split, chunks, mesh)
-    return Expr(FILL, (), kind, layout, world, (typed,))
-
-
-def arange(
-    *bounds: Any,
-    dtype: Any = None,
-    split: Any = "auto",
-    chunks: Any = None,
-    mesh: Any = None,
-    world: World,
-) -> Expr:
-    """Node of ``numpy.arange``: start, stop, step."""
-    if not 1 <= len(bounds) <= 3:
-        raise TypeError(f"arange() takes from 1 to 3 positional arguments, got {len(bounds)}")
-    kind = _range_dtype(bounds, dtype)
-    if kind.kind not in "iuf":
-        whole = np.arange(*bounds, dtype=dtype)
-        return asarray(whole, split=split, chunks=chunks, mesh=mesh, world=world)
-    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    layout = layout_for(world, (_length(start, stop, step),), kind, split, chunks, mesh)
-    first = np.asarray(start).astype(kind)[()]
-    delta = np.asarray(start + step).astype(kind)[()] - first
-    return Expr(ARANGE, (), kind, layout, world, (first, delta))
-
-
-def _range_dtype(bounds: tuple[Any, ...], dtype: Any) -> np.dtype:
-    """Dtype of a range, found by asking NumPy for one without elements."""
-    if not all(isinstance(b, int | float | np.integer | np.floating | np.bool_) for b in bounds):
-        return checked_dtype(np.arange(*bounds, dtype=dtype).dtype)
-    none = [type(b)(0) for b in bounds[:2]] + [type(b)(1) for b in bounds[2:]]
-    return checked_dtype(np.arange(*none, dtype=dtype).dtype)
-
-
-def _length(start: Any, stop: Any, step: Any) -> int:
-    if not step:
-        raise ZeroDivisionError(f"arange() with step {step!r}")
-    try:
-        return max(0, math.ceil((stop - start) / step))
-    except OverflowError:
-        raise ValueError(f"arange() from {start!r} to {stop!r} by {step!r} has no end") from None
+    return Expr(FILL, (), kind, place.layout(sizes, kind), place.world, (typed,))
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Elementwise operations: NumPy's ufuncs from one table, casts and selections."""
+"""Elementwise nodes: NumPy's ufuncs from one table, casts, and selections of two."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from scheduler import World
+from taskarr import faults
 from taskarr.evaluate import run
-from taskarr.expr import Elementwise, Expr, moved_to, same_world
+from taskarr.expr import Elementwise, Expr, keep_order, same_world
 from taskarr.kernel.functions import CAST, SELECT, Function, ufunc
-from taskarr.ops.creation import FILL
 from taskarr.ops.operands import (
     SCALARS,
     checked_dtype,
@@ -17,23 +18,19 @@ from taskarr.ops.operands import (
     replicated_host,
 )
 
-_NAMES = """
-add subtract multiply divide floor_divide remainder fmod power float_power negative
-positive absolute fabs sign reciprocal square sqrt cbrt hypot exp exp2 expm1 log log2
-log10 log1p logaddexp logaddexp2 sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh
-arcsinh arccosh arctanh degrees radians deg2rad rad2deg floor ceil trunc rint maximum
-minimum fmax fmin copysign nextafter spacing heaviside equal not_equal less less_equal
-greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and
-bitwise_or bitwise_xor invert left_shift right_shift gcd lcm isfinite isinf isnan isnat
-signbit conjugate
-"""
+SPELLINGS: dict[str, np.ufunc] = {
+    name: found
+    for name, found in sorted(vars(np).items())
+    if isinstance(found, np.ufunc) and found.signature is None
+}
+"""NumPy's elementwise ufuncs by each name that NumPy gives them."""
 
-UFUNCS = tuple(_NAMES.split())
-"""Names of the ufuncs with one result that NumPy and taskarr share."""
+UFUNCS: dict[str, np.ufunc] = {found.__name__: found for found in SPELLINGS.values()}
+"""NumPy's elementwise ufuncs, each under its own name."""
 
-FUNCTIONS: dict[str, Function] = {name: ufunc(name) for name in UFUNCS}
-
-_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
+FUNCTIONS: dict[str, Function] = {
+    name: ufunc(name) for name, found in UFUNCS.items() if found.nout == 1
+}
 
 
 def apply(name: str, operands: Sequence[Any]) -> Expr:
@@ -42,7 +39,7 @@ def apply(name: str, operands: Sequence[Any]) -> Expr:
     Parameters
     ----------
     name
-        One of `UFUNCS`.
+        One of `UFUNCS`, with one output.
     operands
         Expressions, Python scalars (weak, NEP 50), NumPy scalars and arrays.
 
@@ -51,69 +48,39 @@ def apply(name: str, operands: Sequence[Any]) -> Expr:
     TypeError, ValueError, OverflowError
         As NumPy for these dtypes, shapes and scalars.
     """
-    sample = _sample(getattr(np, name), operands)
-    node = combined(FUNCTIONS[name], operands, sample)
-    if name == "power" and sample.kind == "i" and _may_be_negative(operands[1]):
-        run([node], "power")  # which raises where NumPy does, before anything is written
+    found = UFUNCS[name](*[empty_like(x) for x in operands])
+    dtype = checked_dtype(found.dtype)
+    node = combined(FUNCTIONS[name], operands, dtype)
+    if name == "power":
+        check_power(node, dtype, operands)
     return node
+
+
+def check_power(node: Expr, dtype: np.dtype, operands: Sequence[Any]) -> None:
+    """Run a power of integers, so that a negative exponent raises where NumPy's does.
+
+    Parameters
+    ----------
+    node
+        Of the power.
+    dtype
+        In which it is computed.
+    operands
+        Base and exponent.
+    """
+    if dtype.kind == "i" and _may_be_negative(operands[1]):
+        run([node], "power")
 
 
 def _may_be_negative(exponent: Any) -> bool:
     if isinstance(exponent, Expr):
-        return exponent.dtype.kind == "i"
+        return exponent.dtype.kind not in "bu"
     return bool(np.any(np.less(exponent, 0)))
-
-
-def compared(name: str, operands: Sequence[Any]) -> Expr:
-    """Node of ``==`` or ``!=``: what can't be compared is not equal, as NumPy's operators say."""
-    try:
-        return apply(name, operands)
-    except TypeError:
-        left, right = (_empty(x) for x in operands)
-        found = np.asarray(left == right if name == "equal" else left != right)
-        if found.dtype != np.bool_:
-            raise
-    known = [x for x in operands if isinstance(x, Expr)]
-    shape = np.broadcast_shapes(
-        *[x.shape if isinstance(x, Expr) else np.shape(x) for x in operands]
-    )
-    layout = iteration_layout(known, shape, 1, known[0].world)
-    fill = np.bool_(name == "not_equal")
-    return Expr(FILL, (), np.dtype(np.bool_), layout, known[0].world, (fill,))
-
-
-def apply_into(name: str, target: Expr, operands: Sequence[Any]) -> Expr:
-    """Node of a ufunc whose result replaces ``target``: its dtype, shape and layout.
-
-    Raises
-    ------
-    TypeError
-        When the result can't be cast to the target's dtype by NumPy's rule.
-    ValueError
-        When it does not have the target's shape.
-    """
-    getattr(np, name)(*[_empty(x) for x in operands], out=np.empty(0, target.dtype))
-    found = apply(name, operands)
-    if found.shape != target.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {target.shape} doesn't match "
-            f"the broadcast shape {found.shape}"
-        )
-    return moved_to(cast(found, target.dtype), target.layout)
 
 
 def copied(x: Expr) -> Expr:
     """Node of its own with the same elements."""
     return combined(CAST, [x], x.dtype)
-
-
-def power(base: Expr, exponent: Any) -> Expr:
-    """Node of ``base ** exponent``, with NumPy's short cuts for some scalar exponents."""
-    if type(exponent) is int and exponent == 2:
-        return apply("square", [base])
-    if type(exponent) in (int, float) and exponent in _POWERS and base.dtype.kind in "fc":
-        return apply(_POWERS[exponent], [base])
-    return apply("power", [base, exponent])
 
 
 def cast(x: Expr, dtype: Any, casting: str = "unsafe") -> Expr:
@@ -127,27 +94,45 @@ def cast(x: Expr, dtype: Any, casting: str = "unsafe") -> Expr:
     return node
 
 
-def select(condition: Any, x: Any, y: Any, dtype: np.dtype | None = None) -> Expr:
+def select(
+    condition: Any, x: Any, y: Any, dtype: np.dtype | None = None, world: World | None = None
+) -> Expr:
     """Node with ``x`` where the condition is true and ``y`` elsewhere.
 
-    ``dtype`` overrides NumPy's common dtype of ``x`` and ``y``.
+    ``dtype`` overrides NumPy's common dtype of ``x`` and ``y``; ``world`` is that of the result
+    if no operand is an expression.
     """
     if dtype is None:
-        empty = [_empty(v) for v in (condition, x, y)]
+        empty = [empty_like(v) for v in (condition, x, y)]
         dtype = checked_dtype(np.where(*empty).dtype)
     if isinstance(condition, Expr):
         condition = cast(condition, np.bool_)
     else:
         condition = np.asarray(condition, np.bool_)[()]
     blank = np.zeros((), dtype)  # numpy.where wraps integers that don't fit; it knows how
-    x, y = (np.where(True, v, blank)[()] if type(v) in SCALARS else v for v in (x, y))
-    return combined(SELECT, [condition, x, y], dtype)
+    with faults.at_once("cast"):
+        x, y = (np.where(True, v, blank)[()] if type(v) in SCALARS else v for v in (x, y))
+    return combined(SELECT, [condition, x, y], dtype, world)
 
 
-def combined(function: Function, operands: Sequence[Any], dtype: np.dtype) -> Expr:
-    """Node of an elementwise function whose result dtype is known."""
+def combined(
+    function: Function, operands: Sequence[Any], dtype: np.dtype, world: World | None = None
+) -> Expr:
+    """Node of an elementwise function whose result dtype is known.
+
+    Parameters
+    ----------
+    function
+        Of the operands.
+    operands
+        Expressions, scalars, NumPy arrays.
+    dtype
+        Of the result.
+    world
+        That of the result, if no operand is an expression.
+    """
     known = [x for x in operands if isinstance(x, Expr)]
-    world = same_world(known)
+    world = same_world(known) if known or world is None else world
     inputs, args, order = [], [], []
     for x in operands:
         if type(x) in SCALARS or (isinstance(x, np.generic) and x.ndim == 0):
@@ -156,22 +141,40 @@ def combined(function: Function, operands: Sequence[Any], dtype: np.dtype) -> Ex
         else:
             inputs.append(x if isinstance(x, Expr) else replicated_host(np.asarray(x), world))
             order.append("x")
-    shape = _shape(inputs)
+    if not inputs:
+        inputs.append(replicated_host(np.asarray(args.pop(0)), world))
+        order[0] = "x"
+    shape = _shape(inputs, operands)
     layout = iteration_layout(inputs, shape, dtype.itemsize, world)
-    return Expr(
-        Elementwise(function, tuple(order)), tuple(inputs), dtype, layout, world, tuple(args)
-    )
+    op = Elementwise(function, tuple(order))
+    return keep_order(Expr(op, tuple(inputs), dtype, layout, world, tuple(args)), inputs)
 
 
-def _shape(inputs: Sequence[Expr]) -> tuple[int, ...]:
+def _shape(inputs: Sequence[Expr], operands: Sequence[Any]) -> tuple[int, ...]:
     shapes = [x.shape for x in inputs]
     if all(shape == shapes[0] for shape in shapes):
         return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
+        _check_local(inputs, operands)
         text = " ".join(map(str, shapes)).replace(", ", ",")
         raise ValueError(f"operands could not be broadcast together with shapes {text}") from None
+
+
+def _check_local(inputs: Sequence[Expr], operands: Sequence[Any]) -> None:
+    """Raise ValueError if a NumPy operand is just as large as this rank's brick of an array."""
+    for x in inputs:
+        box = None if x.layout.replicated else x.layout.brick(x.world.rank)
+        part = None if box is None else tuple(hi - lo for lo, hi in box)
+        for host in operands:
+            if isinstance(host, np.ndarray) and host.shape == part:
+                raise ValueError(
+                    f"a NumPy array of shape {part} does not broadcast with an array of shape "
+                    f"{x.shape}, of which this rank owns as many elements; a NumPy operand is "
+                    "whole and the same on all ranks: make one array of the ranks' pieces with "
+                    "taskarr.from_local(piece)"
+                )
 
 
 @lru_cache(256)
@@ -179,16 +182,13 @@ def _empty_of(dtype: np.dtype) -> np.ndarray:
     return np.empty(0, dtype)
 
 
-def _empty(x: Any) -> Any:
+def empty_like(x: Any) -> Any:
+    """What stands for an operand when NumPy is asked for a dtype: no elements, or the scalar."""
     if isinstance(x, Expr):
         return _empty_of(x.dtype)
+    if type(x) in (float, complex):
+        return type(x)()  # the dtype does not depend on the value, and a huge one would warn here
     if type(x) in SCALARS:
         return x
     x = np.asarray(x)
     return x[()] if x.ndim == 0 else _empty_of(x.dtype)
-
-
-def _sample(function: np.ufunc, operands: Sequence[Any]) -> np.dtype:
-    """Result dtype, found by asking NumPy with empty arrays, so that its errors are NumPy's."""
-    found = function(*[_empty(x) for x in operands])
-    return checked_dtype(found.dtype)

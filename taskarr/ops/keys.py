@@ -97,7 +97,8 @@ def refuse(key: Any) -> NoReturn:
     """
     for entry in as_tuple(key):
         kind = getattr(getattr(entry, "dtype", None), "kind", None)
-        if isinstance(entry, str | float | complex | dict) or (kind and kind not in "biu"):
+        texts = isinstance(entry, list) and any(isinstance(e, str) for e in entry)
+        if texts or isinstance(entry, str | float | complex | dict) or (kind and kind not in "biu"):
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
                 f"integer or boolean arrays are valid indices, not {entry!r}"

@@ -14,6 +14,7 @@ from taskarr.geometry.grid import MOST_BLOCKS
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import WORST_BALANCE, balance, dealt, new_layout
 from taskarr.geometry.region import slices
+from taskarr.geometry.strides import order_of
 from taskarr.geometry.view import broadcast
 from taskarr.runtime import agree, runtime
 
@@ -70,12 +71,14 @@ def from_host(x: np.ndarray, layout: Layout, world: World) -> Expr:
     """
     if runtime(world).settings.debug:
         _same_everywhere(x, world)
-    box = layout.brick(world.rank)
+    box, node = layout.brick(world.rank), held(None, x.dtype, layout, world)
+    node.order = order_of(x.shape, x.strides)
     if box is None:
-        return held(None, x.dtype, layout, world)
+        return node
     brick = runtime(world).backend.empty(tuple(hi - lo for lo, hi in box), x.dtype)
     brick[...] = x[slices(tuple(range(lo, hi) for lo, hi in box), (0,) * len(box))]
-    return held(brick, x.dtype, layout, world)
+    node.value = brick
+    return node
 
 
 def _same_everywhere(x: np.ndarray, world: World) -> None:

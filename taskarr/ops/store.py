@@ -23,7 +23,7 @@ from taskarr.geometry.owners import balance, dealt
 from taskarr.geometry.region import Region, region_shape, region_size
 from taskarr.geometry.view import transpose
 from taskarr.ops.operands import checked_dtype, layout_for
-from taskarr.runtime import agree
+from taskarr.runtime import agree, runtime
 
 FILE = Generate("file")
 UNEVEN = 1.1
@@ -259,7 +259,8 @@ def _write_part(made: tuple[str, int] | None, x: Expr) -> None:
     if box is None or (x.layout.replicated and world.rank):
         return
     region = tuple(range(lo, hi) for lo, hi in box)
-    data = np.ascontiguousarray(x.value).reshape(-1).view("u1").data
+    host = runtime(world).backend.host(x.value)
+    data = np.ascontiguousarray(host).reshape(-1).view("u1").data
     descriptor = os.open(temporary, os.O_WRONLY)
     try:
         at = 0

@@ -4,12 +4,15 @@ Each function takes the shape of an array and gives the view that NumPy's functi
 shows; errors are NumPy's.
 """
 
+import operator
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from taskarr.geometry.view import NEW, Affine, broadcast
+from taskarr.geometry.view import NEW, Affine, broadcast, identity
 from taskarr.geometry.view import transpose as ordered
 
 Shape = tuple[int, ...]
@@ -89,6 +92,57 @@ def flip(shape: Shape, axis: Any = None) -> Affine:
     return Affine(shape, tuple(range(ndim)), start, steps, shape)
 
 
+def flipud(shape: Shape) -> Affine:
+    """View with the first axis in reverse."""
+    if not shape:
+        raise ValueError("Input must be >= 1-d.")
+    return flip(shape, 0)
+
+
+def fliplr(shape: Shape) -> Affine:
+    """View with the second axis in reverse."""
+    if len(shape) < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(shape, 1)
+
+
+def rot90(shape: Shape, k: int = 1, axes: Any = (0, 1)) -> Affine:
+    """View turned by ``k`` quarters in the plane of two axes, from the first to the second."""
+    axes = tuple(axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    first, second = axes
+    ndim = len(shape)
+    if first == second or abs(first - second) == ndim:
+        raise ValueError("Axes must be different.")
+    if not all(-ndim <= axis < ndim for axis in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={ndim}.")
+    if k % 2 == 0:
+        return flip(shape, axes) if k % 4 else identity(shape)
+    if k % 4 == 1:
+        turned = flip(shape, second)
+        return swapaxes(shape, first, second).after(turned)
+    crossed = swapaxes(shape, first, second)
+    return flip(crossed.shape, second).after(crossed)
+
+
+def rollaxis(shape: Shape, axis: int, start: int = 0) -> Affine:
+    """View with an axis moved back until it stands before ``start``."""
+    ndim = len(shape)
+    axis = normalize_axis_index(axis, ndim)
+    start = start + ndim if start < 0 else start
+    if not 0 <= start <= ndim:
+        raise AxisError(f"start={start} is out of bounds for an array of {ndim} dimensions")
+    return moveaxis(shape, axis, start - 1 if axis < start else start)
+
+
+def matrix_transpose(shape: Shape) -> Affine:
+    """View with the last two axes exchanged."""
+    if len(shape) < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape)}")
+    return swapaxes(shape, -1, -2)
+
+
 def broadcast_to(base: Shape, shape: Any) -> Affine:
     """View repeated to a shape, which can't be written to."""
     sizes = tuple(shape) if np.iterable(shape) else (shape,)
@@ -96,13 +150,67 @@ def broadcast_to(base: Shape, shape: Any) -> Affine:
     return broadcast(base, tuple(int(n) for n in sizes))
 
 
-def repeats(view: Affine) -> bool:
-    """Whether a view shows an element more than once, so that writing would be ambiguous."""
-    return any(a == NEW and n > 1 for a, n in zip(view.axes, view.shape, strict=True))
+def resolved(shape: Shape, given: Any) -> Shape:
+    """Shape that a reshaping asks for, an unknown length filled in.
+
+    Raises
+    ------
+    ValueError
+        When the elements do not fit.
+    TypeError
+        For a length that is no integer.
+    """
+    sizes = tuple(given) if np.iterable(given) else (given,)
+    sizes = tuple(operator.index(n) for n in sizes)
+    size = prod(shape)
+    known = prod(n for n in sizes if n != -1)
+    if sizes.count(-1) > 1:
+        raise ValueError(f"can only specify one unknown dimension, not {sizes}")
+    if -1 in sizes and known > 0 and size % known == 0:
+        sizes = tuple(size // known if n == -1 else n for n in sizes)
+    if min(sizes, default=0) < 0 or prod(sizes) != size:
+        raise ValueError(f"cannot reshape array of size {size} into shape {sizes}")
+    return sizes
+
+
+def reads_in(order: str, flags: Any) -> str:
+    """Order ``"C"`` or ``"F"`` in which elements are read; ``"A"`` asks the array's memory."""
+    if order not in ("C", "F", "A"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', 'K' (got {order!r})")
+    return ("F" if flags.fnc else "C") if order == "A" else order
+
+
+def strides_in(like: np.ndarray, shape: Shape) -> tuple[int, ...] | None:
+    """Strides of a view in another shape, or None where NumPy has to copy."""
+    try:
+        return like.reshape(shape, copy=False).strides
+    except ValueError:
+        return None
+
+
+def memory_order(like: np.ndarray) -> Affine:
+    """View whose axes go from the slowest to the fastest in memory."""
+    order = sorted(range(like.ndim), key=lambda a: (-abs(like.strides[a]), a))
+    return ordered(like.shape, tuple(order))
 
 
 VIEWS = {
-    view.__name__: view
-    for view in (transpose, swapaxes, moveaxis, squeeze, expand_dims, flip, broadcast_to)
+    "permute_dims": transpose,
+    **{
+        view.__name__: view
+        for view in (
+            transpose,
+            swapaxes,
+            moveaxis,
+            rollaxis,
+            matrix_transpose,
+            squeeze,
+            expand_dims,
+            flip,
+            flipud,
+            fliplr,
+            rot90,
+        )
+    },
 }
 """Functions of an array that NumPy and taskarr share, by name."""

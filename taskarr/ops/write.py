@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.expr import Expr, Own, Put, moved_to, same_world, view_of
+from taskarr import faults
+from taskarr.expr import FILL, Expr, Own, Put, moved_to, same_world, view_of
 from taskarr.geometry.view import Affine, broadcast
-from taskarr.ops.creation import FILL
 from taskarr.ops.elementwise import cast
 from taskarr.ops.operands import replicated_host
 
@@ -21,7 +21,8 @@ OWN = Own("own")
 def element(value: Any, dtype: np.dtype) -> Any:
     """Value as an element of a dtype, converted and refused as NumPy does in an assignment."""
     found = np.empty(1, dtype)
-    found[0] = value
+    with faults.at_once("cast"):
+        found[0] = value
     return found[0]
 
 

@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 from scheduler.plan import Plan
-from taskarr.expr import Filtered, Put
+from taskarr.expr import Filtered, Gather, Put, Reshaped, Scatter, Stored
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.region import Box, box_shape, box_size
 from taskarr.geometry.view import Affine
@@ -13,6 +13,7 @@ from taskarr.kernel.reduction import Key as BlockKey
 from taskarr.optimize import Graph, Pass, passes, reused
 from taskarr.plan import exchange
 from taskarr.plan.compile import Compiled, compiled
+from taskarr.plan.gather import gather_steps, scatter_steps
 from taskarr.plan.recorder import (
     ARGS,
     BACKEND,
@@ -28,6 +29,7 @@ from taskarr.plan.stages import CountRows
 from taskarr.plan.tasks import (
     Allocate,
     Collect,
+    Reform,
     RunBlocks,
     SourceParts,
     ViewBrick,
@@ -40,7 +42,7 @@ RUN = 1 << 22
 """Elements of a task: neighbouring blocks are run together up to this size."""
 
 
-def build(graph: Graph, wanted: frozenset[int], rank: int, size: int) -> Plan:
+def build(graph: Graph, wanted: frozenset[int], rank: int, size: int, staged: bool = False) -> Plan:
     """Plan a graph for one rank.
 
     Parameters
@@ -51,6 +53,8 @@ def build(graph: Graph, wanted: frozenset[int], rank: int, size: int) -> Plan:
         Positions whose bricks the run keeps.
     rank, size
         The rank, and the number of ranks.
+    staged
+        Whether arrays lie on a device; see `plan.staging`.
 
     Returns
     -------
@@ -59,24 +63,36 @@ def build(graph: Graph, wanted: frozenset[int], rank: int, size: int) -> Plan:
     """
     graph = reused(graph, set(wanted))
     work = passes(graph, set(wanted))
-    return _Builder(graph, wanted, work, rank).plan()
+    return _Builder(graph, wanted, work, rank, staged).plan()
 
 
 class _Builder:
     """Plans the passes of a graph, one after the other.
 
-    State: the recorder with the steps so far.
+    State: the recorder with the steps so far, and the keys of the last pass's tasks, which run
+    before the next pass takes memory.
     """
 
-    def __init__(self, graph: Graph, wanted: frozenset[int], work: list[Pass], rank: int) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        wanted: frozenset[int],
+        work: list[Pass],
+        rank: int,
+        staged: bool = False,
+    ) -> None:
         self.graph, self.wanted, self.work, self.rank = graph, wanted, work, rank
-        self.recorder = Recorder()
+        self.recorder = Recorder(staged)
         self.stored = frozenset(root for w in work for root in w.roots)
+        self.before: list[Key] = []
 
     def plan(self) -> Plan:
         """Plan all passes in order."""
         for number, work in enumerate(self.work):
-            self._pass(number, work, compiled(self.graph, work, self.stored))
+            if isinstance(self.graph[work.roots[0]].op, Stored):
+                self._stored(work.roots[0])
+            else:
+                self._pass(number, work, compiled(self.graph, work, self.stored))
         outputs: list[Key] = []
         for root in sorted(self.wanted & self.stored):
             if isinstance(self.graph[root].op, Filtered):
@@ -97,6 +113,7 @@ class _Builder:
             copy_step(self.recorder, name, parts[0], target)
             return
         runs = self._run(number, name, space, made, box, parts)
+        self.before = runs or self.before
         shared = groups(space, made.program)
         for k, group in enumerate(shared):
             roots = tuple(made.folds[f] for f in group.folds)
@@ -105,6 +122,20 @@ class _Builder:
             )
         for k, root in enumerate(made.filters):
             self._count(name, root, len(shared) + k, space, runs)
+
+    def _stored(self, root: int) -> None:
+        """Record the steps of an operation from bricks to bricks."""
+        node = self.graph[root]
+        if isinstance(node.op, Gather):
+            gather_steps(self.recorder, self.graph, root, self.rank)
+            return
+        if isinstance(node.op, Scatter):
+            scatter_steps(self.recorder, self.graph, root, self.rank)
+            return
+        assert isinstance(node.op, Reshaped), node.op
+        step, box = self.recorder.step("reshape"), node.layout.brick(self.rank)
+        if box is not None:
+            step.task(Reform(box_shape(box)), (brick_key(node.inputs[0]),), brick_key(root))
 
     def _part(self, position: int, source: exchange.Source) -> Part:
         node = self.graph[position]
@@ -131,11 +162,12 @@ class _Builder:
                 step.task(view, (brick_key(node.inputs[0]),), raw_key(root))
             else:
                 allocate = Allocate(box_shape(box), node.dtype)
-                step.task(allocate, (BACKEND,), raw_key(root))
+                step.task(allocate, (BACKEND, *self.before), raw_key(root))
         for root, chosen in zip(made.filters, made.program.filters, strict=True):
             shape = box_shape(box)
             room = (prod(shape[: chosen.mask_ndim]), *shape[chosen.mask_ndim :])
-            step.task(Collect(room, self.graph[root].dtype), (BACKEND,), raw_key(root))
+            collect = Collect(room, self.graph[root].dtype)
+            step.task(collect, (BACKEND, *self.before), raw_key(root))
 
     def _run(
         self,

@@ -61,7 +61,7 @@ class _Compiler:
             op = self.graph[root].op
             if isinstance(op, Reduce):
                 ((source, view),) = body(self.graph, root)
-                self.assembler.folds.append(Fold(self.value(source, view), op.reduction))
+                self.assembler.folds.append(Fold(self.value(source, view), op.reduction, root))
                 folds.append(root)
             elif isinstance(op, Filtered):
                 (data, view), (mask, mask_view) = body(self.graph, root)
@@ -133,11 +133,12 @@ class _Compiler:
             return inputs[0]
         if isinstance(node.op, Reduce):
             rows = self._whole(inputs[0], body(self.graph, position)[0])
-            return self.assembler.call(of_rows(node.op.reduction), (rows,), node.dtype, view)
+            rows_of = of_rows(node.op.reduction)
+            return self.assembler.call(rows_of, (rows,), node.dtype, view, position)
         assert isinstance(node.op, Elementwise), node.op
         ready, args = iter(inputs), iter(range(node.first_arg, node.first_arg + 99))
         refs = tuple(next(ready) if o == "x" else ("arg", next(args)) for o in node.op.order)
-        return self.assembler.call(node.op.function, refs, node.dtype, view)
+        return self.assembler.call(node.op.function, refs, node.dtype, view, position)
 
     def _whole(self, ref: Ref, read: Read) -> Ref:
         """Value that has the tile's length on every axis."""

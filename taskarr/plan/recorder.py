@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.plan import Plan, Recv, Send, Stage, Step, Task
+from taskarr.plan.staging import Arrive, Buffer, Leave
 
 Key = Any
 
@@ -64,6 +65,9 @@ class OpenStep:
     ) -> None:
         """Add a message to another rank."""
         tag = self.recorder.next_tag("send", peer)
+        if self.recorder.staged:
+            key = self.task(Leave(pack), (BACKEND, key), ("left", peer, tag))
+            pack, copies = None, True
         self.sends.append(Send(key, peer, pack, nbytes, tag, copies))
 
     def recv(
@@ -76,6 +80,10 @@ class OpenStep:
     ) -> Key:
         """Add a message from another rank; gives its key."""
         tag = self.recorder.next_tag("recv", peer)
+        if self.recorder.staged:
+            wire = ("wire", peer, tag)
+            self.recvs.append(Recv(wire, peer, Buffer(nbytes), (BACKEND,), nbytes, tag))
+            return self.task(Arrive(make), (BACKEND, wire, *inputs), key)
         self.recvs.append(Recv(key, peer, make, tuple(inputs), nbytes, tag))
         return key
 
@@ -89,10 +97,18 @@ class Recorder:
 
     All ranks record the same steps, a rank without a part in one an empty one.
 
+    Parameters
+    ----------
+    staged
+        Whether arrays lie on a device, so that messages need `plan.staging`.
+
+    Notes
+    -----
     State: the steps so far, the next tag for each direction and peer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, staged: bool = False) -> None:
+        self.staged = staged
         self.steps: list[OpenStep | Stage] = []
         self.tags: dict[tuple[str, int], int] = defaultdict(int)
 

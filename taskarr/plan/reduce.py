@@ -34,7 +34,11 @@ def groups(space: Layout, program: Program) -> list[BlockPartials]:
     shared = groupby(lambda k: program.folds[k].reduction.axes, range(len(program.folds)))
     return [
         BlockPartials(
-            tuple(members), tuple(program.folds[k].reduction for k in members), axes[::-1], blocks
+            tuple(members),
+            tuple(program.folds[k].reduction for k in members),
+            axes[::-1],
+            blocks,
+            tuple(program.folds[k].node for k in members),
         )
         for axes, members in shared.items()
     ]
@@ -94,7 +98,7 @@ def _climb(
         if hop is None:
             continue
         if hop.sends:
-            packed = step.task(tree.PackStates(hop.keys), (key,), ("packed", *tag, k))
+            packed = step.task(tree.PackStates(hop.keys), (BACKEND, key), ("packed", *tag, k))
             step.send(packed, hop.peer, hop.nbytes)
         else:
             states = ("states", *tag, k)
@@ -162,7 +166,7 @@ def _broadcast(
     packed, results = ("broadcast", *tag), ("results", *tag)
     step = recorder.step(f"broadcast {name}")
     if parent is None:
-        step.task(pack_bricks, tuple(map(brick_key, roots)), packed)
+        step.task(pack_bricks, (BACKEND, *map(brick_key, roots)), packed)
     else:
         step.recv(packed, parent, nbytes, Make((nbytes,), BYTES))
         step.task(UnpackBricks(shapes, dtypes), (packed,), results)

@@ -8,6 +8,7 @@ import numpy as np
 from scheduler import World
 from scheduler.errors import Failure, PeerFailed
 from scheduler.shuffle import In, Out, shuffle
+from taskarr.backend import CPU
 from taskarr.geometry.region import Box, Region, region_shape, region_size, slices
 from taskarr.plan.tasks import lies_contiguous
 
@@ -36,13 +37,16 @@ class DenseExchange:
     where: str
 
     def __call__(self, world: World, values: Any) -> tuple[Any, ...]:
-        """Take part; the inputs are this rank's brick and the output brick, where it has them."""
+        """Take part; the inputs are the backend, this rank's brick, the output brick, if any."""
         if isinstance(values, Failure):
             shuffle(world, (), (), failed=True, where=self.where)
             raise PeerFailed(self.where)
-        todo = iter(values)
+        backend, *bricks = values
+        todo = iter(bricks)
         brick = next(todo) if self.box is not None else None
         into = next(todo) if self.target is not None else None
+        if backend.device != CPU:
+            return self._by_way_of_host(world, backend, brick)
         received = [None if into is not None else self._fresh(r) for _, r in self.incoming]
         outs = [self._sender(brick, peer, region) for peer, region in self.outgoing]
         ins = [
@@ -51,6 +55,30 @@ class DenseExchange:
         ]
         shuffle(world, outs, ins, failed=False, where=self.where)
         return (into,) if self.target is not None else tuple(received)
+
+    def _by_way_of_host(self, world: World, backend: Any, brick: Any) -> tuple[Any, ...]:
+        """Exchange pieces of a brick on a device through host memory."""
+        received = [backend.pinned(region_shape(r), self.dtype) for _, r in self.incoming]
+        outs = [self._leaver(backend, brick, peer, region) for peer, region in self.outgoing]
+        ins = [
+            self._receiver(peer, region, fresh, None)
+            for (peer, region), fresh in zip(self.incoming, received, strict=True)
+        ]
+        shuffle(world, outs, ins, failed=False, where=self.where)
+        return tuple(map(backend.here, received))
+
+    def _leaver(self, backend: Any, brick: Any, peer: int, region: Region) -> Out:
+        assert self.box is not None
+        part = brick[(*slices(region, (lo for lo, _ in self.box)), ...)]
+
+        def fill(buffer: Any) -> Any:
+            leaving = backend.host(part).reshape(-1).view("u1")
+            if buffer is None:
+                return leaving
+            np.copyto(buffer, leaving)
+            return buffer
+
+        return Out(peer, self._bytes(region), fill)
 
     def _bytes(self, region: Region) -> int:
         return region_size(region) * self.dtype.itemsize

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from taskarr.backend import Backend
+from taskarr.faults import NOBODY, UNSURE
 from taskarr.geometry.region import Box, Region, region_shape, slices
 from taskarr.geometry.view import Affine
 from taskarr.kernel.collect import Collector
@@ -25,8 +26,8 @@ class Allocate:
     shape: tuple[int, ...]
     dtype: np.dtype
 
-    def __call__(self, backend: Backend) -> Any:
-        """Give the brick."""
+    def __call__(self, backend: Backend, *_: Any) -> Any:
+        """Give the brick; further values only order tasks."""
         return backend.empty(self.shape, self.dtype)
 
 
@@ -60,9 +61,20 @@ class Collect:
     shape: tuple[int, ...]
     dtype: np.dtype
 
-    def __call__(self, backend: Backend) -> Collector:
-        """Give the collector."""
+    def __call__(self, backend: Backend, *_: Any) -> Collector:
+        """Give the collector; further values only order tasks."""
         return Collector(backend.empty(self.shape, self.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Reform:
+    """A brick in another shape, in the same memory."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, brick: Any) -> Any:
+        """Give it."""
+        return brick.reshape(self.shape)
 
 
 def first_of(value: Any, *_: Any) -> Any:
@@ -78,7 +90,8 @@ class Pack:
 
     def __call__(self, brick: Any) -> Any:
         """Give the part."""
-        return np.ascontiguousarray(brick[(*self.index, ...)])
+        part = brick[(*self.index, ...)]
+        return part if part.flags.c_contiguous else part.copy()
 
 
 def pack(region: Region, box: Box) -> Pack:
@@ -153,21 +166,36 @@ class BlockPartials:
         Reduced axes in merge order.
     blocks
         Number of blocks per iteration axis.
+    nodes
+        Positions of the group's results, which answer for faults.
     """
 
     folds: tuple[int, ...]
     reductions: tuple[Reduction, ...]
     order: tuple[int, ...]
     blocks: tuple[int, ...]
+    nodes: tuple[int, ...]
 
-    def merged(self, partials: Partials, xp: Any) -> Partials:
-        """Partials with all neighbours combined."""
-        return merge(partials, self.order, self.blocks, self.reductions, xp)
+    def merged(self, partials: Partials, backend: Backend) -> Partials:
+        """Partials with all neighbours combined.
 
-    def of(self, keys: Sequence[Key], found: Sequence[Found], xp: Any) -> Partials:
+        If there were faults, each reduction is merged again alone to find whose they are.
+        """
+        faults, xp = backend.faults, backend.xp
+        faults.at = UNSURE
+        found = merge(partials, self.order, self.blocks, self.reductions, xp)
+        if faults.doubtful():
+            for k, (node, reduction) in enumerate(zip(self.nodes, self.reductions, strict=True)):
+                faults.at = node
+                alone = {key: [states[k]] for key, states in partials.items()}
+                merge(alone, self.order, self.blocks, (reduction,), xp)
+        faults.at = NOBODY
+        return found
+
+    def of(self, keys: Sequence[Key], found: Sequence[Found], backend: Backend) -> Partials:
         """Partials of a run of blocks."""
         raw = {key: [f.states[k] for k in self.folds] for key, f in zip(keys, found, strict=True)}
-        return self.merged(raw, xp)
+        return self.merged(raw, backend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +242,9 @@ class RunBlocks:
             sources.append(pieces)
         outputs = values[: self.outputs]
         frame = Frame(sources, args, outputs, collectors, self.origin, backend)
-        with np.errstate(all="ignore"):
-            found = run_blocks(self.program, frame, self.blocks)
-            partials = [group.of(self.keys, found, backend.xp) for group in self.groups]
+        found = run_blocks(self.program, frame, self.blocks)
+        backend.faults.at = NOBODY
+        partials = [group.of(self.keys, found, backend) for group in self.groups]
         kept = [
             {key: f.kept[k] for key, f in zip(self.keys, found, strict=True)}
             for k in range(filters)
@@ -236,8 +264,7 @@ class MergeRuns:
         partials: Partials = {}
         for run in runs:
             partials.update(run[self.number])
-        with np.errstate(all="ignore"):
-            return self.group.merged(partials, backend.xp)
+        return self.group.merged(partials, backend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +285,13 @@ class Finish:
 
     def __call__(self, backend: Backend, partials: Partials) -> tuple[Any, ...]:
         """Give the bricks."""
-        with np.errstate(all="ignore"):
-            return tuple(
-                self._brick(backend, partials, k) for k in range(len(self.group.reductions))
-            )
+        bricks = tuple(self._brick(backend, partials, k) for k in range(len(self.group.reductions)))
+        backend.faults.at = NOBODY
+        return bricks
 
     def _brick(self, backend: Backend, partials: Partials, k: int) -> Any:
         reduction = self.group.reductions[k]
+        backend.faults.at = self.group.nodes[k]
         if len(self.boxes) == 1:
             ((key, _),) = self.boxes
             return reduction.finish(backend.xp, partials[key][k]).reshape(self.shape)
@@ -288,9 +315,9 @@ class Nth:
         return values[self.number]
 
 
-def pack_bricks(*bricks: Any) -> Any:
+def pack_bricks(backend: Backend, *bricks: Any) -> Any:
     """Bricks of a group as bytes, to be broadcast."""
-    return np.concatenate([b.reshape(-1).view("u1") for b in bricks])
+    return backend.xp.concatenate([b.reshape(-1).view("u1") for b in bricks])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.region import Box, Region, as_region, intersect, region_shape, slices
 from taskarr.plan import exchange
-from taskarr.plan.recorder import Key, Recorder, brick_key, raw_key
+from taskarr.plan.recorder import BACKEND, Key, Recorder, brick_key, raw_key
 from taskarr.plan.stages import DenseExchange
 from taskarr.plan.tasks import Copy, Make, SourceParts, first_of, lies_contiguous, pack
 
@@ -131,8 +131,12 @@ def _together(
     incoming: list[tuple[int, Region]],
     target: Target | None,
 ) -> None:
+    if recorder.staged:  # pieces arrive beside the bricks
+        target = None
+        part.received = [(("beside", *key), region) for key, region in part.received]
     box = target.box if target else None
-    inputs: list[Key] = [] if part.own is None else [brick_key(part.position)]
+    inputs: list[Key] = [BACKEND]
+    inputs += [] if part.own is None else [brick_key(part.position)]
     if box is not None and target:
         inputs.append(raw_key(target.position))
         part.received = [(("filled", *tag), ())]
@@ -154,7 +158,7 @@ def copy_step(recorder: Recorder, name: str, part: Part, target: Target) -> None
         copy = Copy(slices(mine, origin), slices(mine, (lo for lo, _ in part.own)))
         done.append(step.task(copy, (raw, brick_key(part.position)), ("copied", root, -1)))
     for k, (key, region) in enumerate(part.received):
-        if key[0] == "filled" or lies_contiguous(region, box):
+        if key[0] == "filled" or (key[0] != "beside" and lies_contiguous(region, box)):
             done.append(key)
             continue
         whole = tuple(slice(0, n) for n in region_shape(region))

@@ -135,9 +135,10 @@ class PackStates:
 
     keys: tuple[Key, ...]
 
-    def __call__(self, partials: Partials) -> Any:
+    def __call__(self, backend: Any, partials: Partials) -> Any:
         """Give the bytes."""
-        return np.concatenate([x for key in self.keys for x in pack(partials[key], np)])
+        xp = backend.xp
+        return xp.concatenate([x for key in self.keys for x in pack(partials[key], xp)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,7 @@ class MergeHop:
         partials, at = dict(here), 0
         for key, shape in zip(self.keys, self.shapes, strict=True):
             partials[key], at = unpack(buffer, at, shape, self.group.reductions)
-        with np.errstate(all="ignore"):
-            return self.group.merged(partials, backend.xp)
+        return self.group.merged(partials, backend)
 
 
 def broadcast_peers(root: int, rank: int, size: int) -> tuple[int | None, list[int]]:

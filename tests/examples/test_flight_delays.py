@@ -34,10 +34,10 @@ class Tasks(scheduler.Observer):
 planned = 0
 execute = taskarr.evaluate.execute
 
-def counted(world, plan, values, where):
+def counted(world, plan, *args, **options):
     global planned
     planned += sum(len(step.tasks) for step in plan.steps if hasattr(step, "tasks"))
-    return execute(world, plan, values, where)
+    return execute(world, plan, *args, **options)
 
 taskarr.evaluate.execute = counted
 world, tasks = scheduler.current(), Tasks()

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -112,6 +115,45 @@ def test_equal_layouts_share_key_hash_and_digest(case, data):
     assert again == layout and hash(again) == hash(layout) and again.digest == layout.digest
     other = data.draw(layouts(view.shape, layout.size)) if view.shape else layout
     assert (other == layout) == (other.digest == layout.digest) == (other.key == layout.key)
+
+
+@given(viewed())
+def test_owners_and_places_of_elements(case):
+    _, _, layout = case
+    assume(all(layout.shape))
+    owners = layout.owners(tuple(np.indices(layout.shape)))
+    assert owners.shape == layout.shape
+    for index in np.ndindex(layout.shape):
+        box = tuple((i, i + 1) for i in index)
+        holders = list(layout.owners_of(box))
+        assert owners[index] == (0 if layout.replicated else holders[0])
+        behind = tuple(i - n for i, n in zip(index, layout.shape, strict=True))
+        assert layout.owners(tuple(np.array(i) for i in behind)) == owners[index]
+        for rank in range(layout.size):
+            at = layout.local_index(rank, index)
+            assert (at is not None) == (rank in holders)
+            if at is not None:
+                brick = layout.brick(rank)
+                assert tuple(i + lo for i, (lo, _) in zip(at, brick, strict=True)) == index
+
+
+@given(viewed())
+def test_layouts_are_pickled_without_their_hash(case):
+    _, _, layout = case
+    hash(layout)
+    again = pickle.loads(pickle.dumps(layout))
+    assert "_hash" not in vars(again)
+    assert (again, hash(again), again.digest) == (layout, hash(layout), layout.digest)
+
+
+def test_indices_that_are_none():
+    layout = new_layout((7, 5), 8, 3, split=0)
+    for index in (7, -8, (0, 5), (0, 0, 0), 1.5, "a", None, (0, None)):
+        for find in (layout.owners, lambda i: layout.local_index(0, i)):
+            with pytest.raises(IndexError):
+                find(index)
+    with pytest.raises(IndexError, match="cut among ranks"):
+        new_layout((7, 500_000), 8, 3, split=1).owners([0])
 
 
 def test_a_viewed_identity_is_the_layout_itself():

@@ -20,6 +20,7 @@ from taskarr.kernel.reduction import (
     unpack,
 )
 from taskarr.ops.reductions import ROWS
+from taskarr.ops.reductions.rows import UFUNCS
 from tests.kernel.states import leaf, spelling, whole
 
 counts = st.sampled_from((1, 2, 3, 7, 8, 9, 13))
@@ -93,14 +94,46 @@ def test_several_reductions_are_merged_side_by_side():
     assert merge(states, (0,), (2,), both, np) == {((1, 0),): [("(a a)",), ("(0 1)",)]}
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i2", "?"])
+def by_numpy(name, x, axes):
+    """NumPy's result of a row."""
+    if name in UFUNCS and len(axes) == x.ndim:  # lcm takes one axis
+        return getattr(np, UFUNCS[name]).reduce(x.reshape(-1))
+    if name in UFUNCS:
+        return getattr(np, UFUNCS[name]).reduce(x, axis=axes)
+    if ROWS[name].located:
+        return getattr(np, name)(x, axis=None if len(axes) == x.ndim else axes[0])
+    return getattr(np, {"count": "count_nonzero"}.get(name, name))(x, axis=axes)
+
+
+def options_of(name, x, axes):
+    if ROWS[name].located:
+        return tuple(x.shape[a] for a in axes)
+    return (0,) if name in ("var", "std") else ()
+
+
+def is_known(name, dtype):
+    """Whether NumPy has the reduction of this dtype."""
+    try:
+        by_numpy(name, np.ones((2, 2), dtype), (0,))
+    except TypeError:
+        return False
+    return True
+
+
+KNOWN = [
+    (name, dtype)
+    for name, dtype in product(sorted(ROWS), ("f4", "f8", "c8", "i2", "?"))
+    if is_known(name, dtype)
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), KNOWN)
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 def test_states_survive_as_bytes(name, dtype, axes):
     x = (np.arange(35).reshape(7, 5) % 11).astype(dtype)
     with np.errstate(all="ignore"):
-        result = getattr(np, name)(x, axis=axes)
-    options = (0,) if name in ("var", "std") else ()
+        result = np.asarray(by_numpy(name, x, axes))
+    options = options_of(name, x, axes)
     reduction = Reduction(ROWS[name], x.dtype, result.dtype, axes, x.size, options)
     states = [reduction.partial(np, x), reduction.partial(np, x[::-1].copy())]
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
@@ -121,14 +154,16 @@ def test_states_survive_as_bytes(name, dtype, axes):
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 def test_rows_give_numpys_result_whatever_the_blocks(name, axes):
     x = np.sin(np.arange(7 * 9)).reshape(7, 9) + 1
-    expected = np.asarray(getattr(np, name)(x, axis=axes))
+    if not is_known(name, x.dtype):
+        x = np.round(9 * x).astype("i2") % 3 + 1
+    expected = np.asarray(by_numpy(name, x, axes))
     count = int(np.prod([x.shape[a] for a in axes]))
-    options = (0,) if name in ("var", "std") else ()
+    options = options_of(name, x, axes)
     reduction = Reduction(ROWS[name], x.dtype, expected.dtype, axes, count, options)
     edges = [(0, 2, 3, 7), (0, 9)] if axes == (0,) else [(0, 7), (0, 1, 5, 6, 9)]
     blocks = tuple(len(e) - 1 for e in edges)
     partials = {
-        ((0, i), (0, j)): [reduction.partial(np, np.ascontiguousarray(x[a:b, c:d]))]
+        ((0, i), (0, j)): [reduction.partial(np, np.ascontiguousarray(x[a:b, c:d]), (a, c))]
         for i, (a, b) in enumerate(pairwise(edges[0]))
         for j, (c, d) in enumerate(pairwise(edges[1]))
     }

@@ -224,8 +224,3 @@ def test_large_sums_are_as_good_as_numpys(dtype):
         if dtype == "d":
             allowed = 1e-12 * abs(truth)
         assert np.all(abs(found - truth) <= allowed), check.label
-
-
-def test_variance_as_integers_names_a_way_out():
-    with pytest.raises(NotImplementedError, match="astype"):
-        taskarr.ones(3).var(dtype="i4")

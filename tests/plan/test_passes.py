@@ -21,6 +21,21 @@ def statistics(make):
     return a.mean(), a.std(), a.min(), a.max()
 
 
+def extremes(make):
+    a = make(ROWS)
+    return a.argmin(), a.argmax(), a.mean(), a.std(), a.min(), a.max()
+
+
+def masked_mean(make):
+    a = make(ROWS)
+    return a.mean(where=a > 0)
+
+
+def without_largest(make):
+    a = make(ROWS)
+    return a - a.argmax(axis=1, keepdims=True)
+
+
 def statistics_of_rows(make):
     a = make(ROWS)
     return a.mean(axis=0), a.std(axis=1), a.sum()
@@ -120,6 +135,9 @@ def outer(make):
 EXPECTED = [  # per pass the number of calls, and of results that are stored or reduced
     (norm, [(6, 1)]),
     (statistics, [(0, 4)]),
+    (extremes, [(0, 6)]),
+    (masked_mean, [(2, 2), (1, 1)]),
+    (without_largest, [(2, 1)]),
     (statistics_of_rows, [(0, 3)]),
     (standardised, [(0, 2), (2, 1)]),
     (squares, [(2, 1)]),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from taskarr.backend import numpy_backend
 from taskarr.geometry.region import as_region, box_shape, region_shape
 from taskarr.geometry.view import identity
 from taskarr.plan.tasks import (
@@ -75,7 +76,7 @@ def test_what_is_written_into_a_viewed_brick_is_in_the_brick(shape, data):
 @pytest.mark.parametrize("dtypes", [("f8",), ("f4", "c16", "?"), ("i2", "m8[s]")])
 def test_bricks_survive_as_bytes(dtypes):
     bricks = [np.arange(6).reshape(2, 3).astype(d) for d in dtypes]
-    buffer = pack_bricks(*bricks)
+    buffer = pack_bricks(numpy_backend(0), *bricks)
     kinds = tuple(b.dtype for b in bricks)
     found = UnpackBricks(((2, 3),) * len(bricks), kinds)(buffer)
     for a, b in zip(found, bricks, strict=True):

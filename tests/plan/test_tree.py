@@ -23,7 +23,7 @@ SUM = Reduction(ROWS["sum"], FLOAT, FLOAT, (0,), 1)
 
 def group_of(space: Layout, axes: tuple[int, ...], reduction: Reduction) -> BlockPartials:
     blocks = tuple(len(axis.bounds) - 1 for axis in space.axes)
-    return BlockPartials((0,), (replace(reduction, axes=axes),), axes[::-1], blocks)
+    return BlockPartials((0,), (replace(reduction, axes=axes),), axes[::-1], blocks, (-1,))
 
 
 @st.composite
@@ -172,7 +172,7 @@ def test_states_travel_as_bytes():
         here.append(merge(raw, group.order, group.blocks, group.reductions, np))
     (up,), (down,) = hops(space, group, 1), hops(space, group, 0)
     assert (up.sends, down.sends, up.nbytes) == (True, False, 24)
-    buffer = PackStates(up.keys)(here[1])
+    buffer = PackStates(up.keys)(numpy_backend(0), here[1])
     found = MergeHop(group, down.keys, down.shapes)(numpy_backend(0), here[0], buffer)
     ((state,),) = found.values()
     assert np.array_equal(state[0], x.sum(axis=0, keepdims=True))

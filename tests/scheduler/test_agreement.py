@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scheduler import PeerFailed, SPMDError, run_virtual
-from scheduler.agreement import close_run, farewell, open_run
+from scheduler.agreement import Flag, close_run, farewell, open_run
 
 SIZES = [1, 2, 3, 5, 7]
 OTHERS = SIZES[1:]
@@ -68,6 +68,21 @@ def test_open_finds_a_difference_on_mpi(world):
 def test_close_on_mpi(world):
     raises_first(world)
     close_run(world, 0, None, "a test")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("who", [None, 0, 1, 4])
+def test_a_flag_is_up_where_any_rank_put_it_up(size, who):
+    def body(world):
+        flag = Flag(world.rank == who)
+        close_run(world, 0, None, "a test", flag)
+        failed = Flag(world.rank == who)
+        with pytest.raises(KeyError):
+            close_run(world, 1, KeyError("x") if world.rank == 0 else None, "a test", failed)
+        return flag.up, failed.up
+
+    up = who is not None and who < size
+    assert run_virtual(size, body) == [(up, up)] * size
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -12,7 +12,7 @@ import pytest
 from scheduler import Hang, SPMDError, current, run_virtual, use
 from scheduler.comm import VirtualWorld, byte_view
 from scheduler.comm.default import LAUNCHERS
-from scheduler.comm.where import user_line
+from scheduler.comm.where import user_line, user_place
 
 SIZES = [1, 2, 3, 5, 7]
 
@@ -361,6 +361,9 @@ def test_byte_view():
 def test_user_line_leaves_out_the_runtime():
     assert user_line().startswith("test_world.py:")
     assert user_line(-1) == "an unknown line"
+    place = user_place()
+    assert (place.filename, place.module) == (__file__, __name__)
+    assert str(place) == f"test_world.py:{place.lineno}"
 
 
 def test_one_rank_needs_no_mpi():

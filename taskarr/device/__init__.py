@@ -1,0 +1,1 @@
+"""Arrays in the memory of a device such as a GPU: NumPy's functions by a module like CuPy's."""

@@ -1,0 +1,232 @@
+"""Rows by address: sorting what is asked for, naming each row once, taking and placing rows.
+
+All in host memory, where messages leave from. A row travels as one element of as many bytes.
+Positions are those of the index array, flat.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+TILE = 1 << 14
+"""Entries that are handled together, so that what is made of them stays in the cache."""
+
+WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+"""Element types that are copied as one word, by bytes."""
+
+
+def row_dtype(row_bytes: int) -> np.dtype:
+    """Element type of a row of so many bytes, at least one."""
+    return np.dtype(WORDS.get(row_bytes, f"V{row_bytes}"))
+
+
+def as_rows(data: Any, row_bytes: int) -> Any:
+    """Contiguous array, or bytes, as a flat array of rows in the same memory."""
+    return data.reshape(-1).view(row_dtype(row_bytes))
+
+
+def tiles(start: int, stop: int, step: int = TILE) -> Iterator[tuple[int, int]]:
+    """Neighbouring spans of at most ``step``.
+
+    >>> list(tiles(0, 5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    for first in range(start, stop, step):
+        yield first, min(first + step, stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Addresses and the positions that ask for them, by address and then by position.
+
+    Parameters
+    ----------
+    keys
+        ``address << bits | position`` where both fit 63 bits, so that sorting numbers sorts
+        entries; else the addresses.
+    bits
+        Bits of a position; 0 when positions lie apart.
+    apart
+        The positions then.
+    """
+
+    keys: Any
+    bits: int
+    apart: Any = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def addresses(self, which: Any) -> Any:
+        """Addresses of some entries: a slice, or an array of numbers."""
+        return self.keys[which] >> self.bits if self.bits else self.keys[which]
+
+    def positions(self, which: Any) -> Any:
+        """Positions of some entries."""
+        if self.bits:
+            return self.keys[which] & ((1 << self.bits) - 1)
+        return self.apart[which]
+
+
+def entries_of(addresses: Any, positions: Any, length: int, most: int) -> Entries:
+    """Entries in order.
+
+    Parameters
+    ----------
+    addresses, positions
+        Flat arrays; positions ascend and lie below ``length``, None: 0, 1, 2, ...
+    most
+        The largest possible address.
+    """
+    bits = max(1, length.bit_length())
+    if most.bit_length() + bits > 63:
+        order = np.argsort(addresses, kind="stable")
+        return Entries(addresses[order], 0, order if positions is None else positions[order])
+    keys = np.empty(len(addresses), np.int64)
+    for a, b in tiles(0, len(keys)):
+        part = np.left_shift(addresses[a:b], bits, out=keys[a:b])
+        part |= np.arange(a, b) if positions is None else positions[a:b]
+    if not _ascend(keys):
+        keys.sort()
+    return Entries(keys, bits)
+
+
+def _ascend(keys: np.ndarray) -> bool:
+    """Whether numbers are in order already."""
+    return all(
+        bool(np.all(keys[a + 1 : b + 1] >= keys[a : min(b, len(keys) - 1)]))
+        for a, b in tiles(0, len(keys) - 1)
+    )
+
+
+def heads_of(entries: Entries) -> Any:
+    """Number of the first entry of each distinct address."""
+    found = []
+    before: Any = -1
+    for a, b in tiles(0, len(entries), 8 * TILE):
+        addresses = entries.addresses(slice(a, b))
+        new = np.empty(b - a, np.bool_)
+        new[:1] = addresses[:1] != before
+        np.not_equal(addresses[1:], addresses[:-1], out=new[1:])
+        found.append(np.flatnonzero(new) + a)
+        before = addresses[-1:]
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Rows that are asked for, each named once.
+
+    Parameters
+    ----------
+    entries
+        Who asks.
+    heads
+        Number of the first entry of each row.
+    rows
+        Their addresses, ascending.
+    """
+
+    entries: Entries
+    heads: Any
+    rows: Any
+
+    def asking(self, first: int, last: int) -> tuple[Any, Any]:
+        """Positions that ask for the rows ``[first, last)``, and the row that each asks for."""
+        edges = self.heads[first : last + 1]
+        if last == len(self.heads):
+            edges = np.concatenate((edges, np.asarray([len(self.entries)])))
+        positions = self.entries.positions(slice(int(edges[0]), int(edges[-1])))
+        rows = np.arange(first, last)
+        if len(positions) > last - first:
+            rows = np.repeat(rows, np.diff(edges))
+        return positions, rows
+
+
+def wanted_of(entries: Entries) -> Wanted:
+    """Rows that some entries ask for."""
+    heads = heads_of(entries)
+    return Wanted(entries, heads, entries.addresses(heads))
+
+
+def last_of_each(entries: Entries) -> Any:
+    """Number of the last entry of each address, None when no address is there twice."""
+    heads = heads_of(entries)
+    if len(heads) == len(entries):
+        return None
+    return np.concatenate((heads[1:], np.asarray([len(entries)]))) - 1
+
+
+def is_near(rows: Any, count: int) -> Any:
+    """Which row numbers lie in ``[0, count)``."""
+    return rows.view(np.uint64) < np.uint64(count)
+
+
+def far_from(addresses: Any, owned: tuple[int, int]) -> Any:
+    """Positions of the addresses that another rank owns, ascending."""
+    start, stop = owned
+    found = [
+        np.flatnonzero(~is_near(addresses[a:b] - start, stop - start)) + a
+        for a, b in tiles(0, len(addresses), 8 * TILE)
+    ]
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def take(source: Any, rows: Any, out: Any) -> None:
+    """Copy rows by number into ``out``; numbers out of range give some row."""
+    np.take(source, rows, axis=0, mode="clip", out=out)
+
+
+def near_of(addresses: np.ndarray, owned: tuple[int, int]) -> Iterator[tuple[Any, Any]]:
+    """Positions and row numbers of the addresses that a rank owns, a tile at a time."""
+    start, stop = owned
+    for a, b in tiles(0, len(addresses)):
+        numbers = addresses[a:b] - start
+        here = np.flatnonzero(is_near(numbers, stop - start))
+        if len(here):
+            yield here + a, numbers[here]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A brick whose rows are written.
+
+    Parameters
+    ----------
+    brick
+        Its memory, contiguous.
+    row
+        Shape of a row.
+    function
+        What combines an element with a value; None: the value replaces it.
+    dtype
+        Of the values.
+    """
+
+    brick: np.ndarray
+    row: tuple[int, ...]
+    function: np.ufunc | None
+    dtype: np.dtype
+
+    def write(self, numbers: np.ndarray, values: np.ndarray | None) -> None:
+        """Write rows, those that are named more than once in order.
+
+        Parameters
+        ----------
+        numbers
+            Of the rows; each once when there is no function.
+        values
+            Bytes of a row for each, or of one for all; None for a function of one operand.
+        """
+        rows = self.brick.reshape(-1, *self.row)
+        if values is not None:
+            values = values.reshape(-1).view(np.uint8).view(self.dtype).reshape(-1, *self.row)
+        if self.function is not None:
+            operands = () if values is None else (values,)
+            with np.errstate(all="ignore"):
+                self.function.at(rows, numbers, *operands)
+        elif values is not None:
+            size = values.itemsize * values[0].size
+            as_rows(self.brick, size)[numbers] = as_rows(values, size)

@@ -1,0 +1,365 @@
+"""Keys with arrays of integers or booleans: NumPy's rules, reading and writing.
+
+A key becomes a basic view in which the indexed axes are whole, an index for each of them, and the
+place of the indices' shape in the result. Boolean arrays stand for the indices where they are true.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from taskarr.evaluate import run
+from taskarr.expr import Expr, view_of
+from taskarr.geometry.rows import is_cut
+from taskarr.geometry.view import Affine, broadcast
+from taskarr.ops import masks, write
+from taskarr.ops.elementwise import cast
+from taskarr.ops.gather import checked_index, gather, scatter, scatter_with
+from taskarr.ops.keys import as_tuple, is_basic, view_of_key
+from taskarr.ops.nonzero import nonzero
+from taskarr.ops.operands import replicated_host
+from taskarr.ops.redistribute import everywhere
+from taskarr.ops.views import moveaxis
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a key selects.
+
+    Parameters
+    ----------
+    view
+        Basic part of the key: the indexed axes are whole in it.
+    axes
+        Axes of the view that are indexed.
+    indices
+        For each of them.
+    place
+        First axis of the result that is one of the indices' axes.
+    """
+
+    view: Affine
+    axes: tuple[int, ...]
+    indices: tuple[Expr, ...]
+    place: int
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of all indices together."""
+        return np.broadcast_shapes(*[i.shape for i in self.indices])
+
+    @property
+    def result(self) -> Shape:
+        """Shape of what is selected."""
+        rest = [n for k, n in enumerate(self.view.shape) if k not in self.axes]
+        return (*rest[: self.place], *self.shape, *rest[self.place :])
+
+
+def read(x: Expr, key: Any) -> Expr:
+    """What a key selects of an array.
+
+    Parameters
+    ----------
+    key
+        Any of NumPy's, with expressions for distributed arrays.
+
+    Raises
+    ------
+    IndexError
+        As NumPy, on all ranks.
+    """
+    entries = _entries(key)
+    _expanded(entries, x.shape)  # which counts them
+    mask = _only_mask(entries)
+    kept = range(0 if mask is None else len(mask.shape), len(x.shape))
+    if mask is not None and 0 not in x.shape and not is_cut(x.layout, kept):
+        return masks.read(x, _as_node(mask, x))
+    chosen = selection(x, entries)
+    source, first = view_of(x, chosen.view), chosen.axes[0]
+    if chosen.axes == tuple(range(first, first + len(chosen.axes))):
+        found = gather(source, chosen.indices, first)
+    else:
+        order = moveaxis(source.shape, chosen.axes, range(len(chosen.axes)))
+        found, first = gather(view_of(source, order), chosen.indices), 0
+    count = len(chosen.shape)
+    places = (range(first, first + count), range(chosen.place, chosen.place + count))
+    return view_of(found, moveaxis(found.shape, *places))
+
+
+def written(x: Expr, key: Any, value: Any) -> Expr:
+    """The array with a value where a key selects.
+
+    Parameters
+    ----------
+    key
+        As in `read`.
+    value
+        Scalar, NumPy array or expression, broadcast and cast as NumPy does; where an element is
+        selected more than once, the last value stays.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As NumPy, on all ranks.
+    """
+    entries = _entries(key)
+    _expanded(entries, x.shape)  # which counts them
+    mask = _only_mask(entries)
+    ndim = value.ndim if isinstance(value, np.ndarray) else len(np.shape(value))
+    ndim = len(value.shape) if isinstance(value, Expr) else ndim
+    if mask is not None and len(mask.shape) == len(x.shape) and len(entries) == 1 and ndim > 1:
+        raise TypeError(
+            "boolean array indexing assignment requires a 0 or 1-dimensional input, this one has "
+            f"{ndim} dimensions"
+        )
+    if mask is not None and ndim <= len(x.shape) - len(mask.shape):
+        return masks.written(x, _as_node(mask, x), value)
+    chosen = selection(x, entries)
+    if not isinstance(value, Expr):
+        host = np.asarray(value)
+        host = host if host.ndim else np.asarray(write.element(value, x.dtype))
+        value = replicated_host(host, x.world)
+    values = _values(cast(value, x.dtype), chosen)
+    return _put(x, chosen, lambda source: scatter(source, chosen.indices, values))
+
+
+def accumulated(function: np.ufunc, x: Expr, key: Any, value: Any = None) -> Expr:
+    """The array after ``function.at(x, key, value)``: each value counts, in C order.
+
+    Parameters
+    ----------
+    function
+        Of one operand, or of two.
+    key
+        As in `read`; at least one entry is an array.
+    value
+        Second operand, None for a function of one.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As NumPy, on all ranks.
+    """
+    chosen = selection(x, _entries(key))
+    if value is None:
+        function.at(np.empty(0, x.dtype), np.zeros(0, np.intp))
+        return _put(x, chosen, lambda source: scatter_with(function, source, chosen.indices))
+    node = value if isinstance(value, Expr) else replicated_host(np.asarray(value), x.world)
+    blank = np.empty(0, x.dtype), np.zeros(0, np.intp), np.empty(0, node.dtype)
+    function.at(*blank)  # which refuses what it can't take
+    values = _values(node, chosen)
+    return _put(x, chosen, lambda source: scatter_with(function, source, chosen.indices, values))
+
+
+def _put(x: Expr, chosen: Selection, scattered: Callable[[Expr], Expr]) -> Expr:
+    """The array with what a scatter makes of the selected part, indexed axes first."""
+    source = view_of(x, chosen.view)
+    order = moveaxis(source.shape, chosen.axes, range(len(chosen.axes)))
+    return write.put(x, order.after(chosen.view), scattered(view_of(source, order)))
+
+
+def _values(value: Expr, chosen: Selection) -> Expr:
+    """Values for a scatter: the indices' axes first, or only what all rows get."""
+    while len(value.shape) > len(chosen.result) and value.shape[0] == 1:
+        value = view_of(value, view_of_key(value.shape, 0))
+    try:
+        whole = broadcast(value.shape, chosen.result)
+    except ValueError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {value.shape} could not be broadcast to "
+            f"indexing result of shape {chosen.result}"
+        ) from None
+    count, place = len(chosen.shape), chosen.place
+    rest = (*chosen.result[:place], *chosen.result[place + count :])
+    if len(value.shape) <= len(rest) - place:
+        return view_of(value, broadcast(value.shape, rest))
+    return view_of(
+        view_of(value, whole), moveaxis(chosen.result, range(place, place + count), range(count))
+    )
+
+
+def selection(x: Expr, entries: Sequence[Any]) -> Selection:
+    """What the entries of a key select of an array; at least one is an array."""
+    shape = x.shape
+    basic: list[Any] = []
+    arrays: list[tuple[int, int, Any]] = []
+    at = axis = 0
+    for entry in _expanded(entries, shape):
+        if not _is_array(entry):
+            basic.append(entry)
+            at += not isinstance(entry, int)
+            axis += entry is not None
+            continue
+        ndim = len(entry.shape) if entry.dtype == np.bool_ else 1
+        arrays.append((at, axis, entry))
+        basic += [slice(None)] * ndim if ndim else [None]
+        at, axis = at + max(1, ndim), axis + ndim
+    view = view_of_key(shape, tuple(basic))
+    _check_masks(shape, arrays)
+    axes: list[int] = []
+    indices: list[Expr] = []
+    for first, axis, entry in arrays:
+        found = _indices(entry, x, axis)
+        axes += range(first, first + len(found))
+        indices += found
+    _check_together(indices)
+    count = max(len(i.shape) for i in indices)
+    return Selection(view, tuple(axes), tuple(indices), _place(entries, len(shape), count))
+
+
+def _indices(entry: Any, x: Expr, axis: int) -> list[Expr]:
+    """Checked indices that an array of a key stands for."""
+    if entry.dtype != np.bool_:
+        return [_checked(entry, x, axis)]
+    if not entry.shape:
+        if isinstance(entry, Expr):
+            known = everywhere(entry)
+            run([known], "reading a key")
+            entry = known.value
+        return [replicated_host(np.zeros(int(entry), np.int64), x.world)]
+    if isinstance(entry, Expr):
+        return list(nonzero(entry))
+    return [replicated_host(i.astype(np.int64), x.world) for i in np.nonzero(entry)]
+
+
+def _checked(entry: Any, x: Expr, axis: int) -> Expr:
+    """Index array in range and not negative."""
+    length = x.shape[axis]
+    if isinstance(entry, Expr):
+        return checked_index(entry, length, axis)
+    host = entry.astype(np.int64)
+    wrong = (host < -length) | (host >= length)
+    if wrong.any():
+        first = host[wrong][0]
+        raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
+    return replicated_host(np.where(host < 0, host + length, host), x.world)
+
+
+def _check_masks(shape: Shape, arrays: Sequence[tuple[int, int, Any]]) -> None:
+    for _, axis, entry in arrays:
+        sizes = entry.shape if entry.dtype == np.bool_ else ()
+        for k, (n, m) in enumerate(zip(shape[axis:], sizes, strict=False), axis):
+            if n != m:
+                raise IndexError(
+                    f"boolean index did not match indexed array along axis {k}; size of axis is "
+                    f"{n} but size of corresponding boolean axis is {m}"
+                )
+
+
+def _check_together(indices: Sequence[Expr]) -> None:
+    shapes = [i.shape for i in indices]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = " ".join(map(str, shapes)).replace(", ", ",")
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {text}"
+        ) from None
+
+
+def _place(entries: Sequence[Any], ndim: int, count: int) -> int:
+    """Where NumPy puts the indices' axes, by its answer for an array of the same structure.
+
+    Parameters
+    ----------
+    entries
+        Of the key.
+    ndim, count
+        Axes of the array, and of the indices.
+    """
+    if not count:
+        return 0
+    flags = all(not e.shape and e.dtype == np.bool_ for e in entries if _is_array(e))
+    index = np.zeros((2,) * count, np.intp)
+    key: list[Any] = []
+    for entry in entries:
+        if not _is_array(entry):
+            whole = entry is None or entry is Ellipsis
+            key.append(entry if whole else 0 if isinstance(entry, int) else slice(None))
+        elif entry.dtype == np.bool_ and not entry.shape:
+            key.append(not flags)
+        else:
+            key += [index] * (len(entry.shape) if entry.dtype == np.bool_ else 1)
+    found = np.empty((1,) * ndim)[tuple(key)].shape
+    return next(k for k, n in enumerate(found) if n != 1)
+
+
+def _entries(key: Any) -> list[Any]:
+    """Entries of a key: None, ``...``, slices, integers, and arrays.
+
+    Raises
+    ------
+    IndexError
+        For what is no index.
+    """
+    return [_entry(entry) for entry in as_tuple(key)]
+
+
+def _entry(entry: Any) -> Any:
+    if isinstance(entry, bool | np.bool_):
+        return np.asarray(entry)
+    if not isinstance(entry, Expr) and is_basic((entry,)):
+        basic = entry is None or entry is Ellipsis or isinstance(entry, slice)
+        return entry if basic else operator.index(entry)
+    if isinstance(entry, list | tuple):
+        array = np.asarray(entry)
+        if array.size and array.dtype.kind not in "biu":
+            _refuse()
+        entry = array if array.size or array.dtype == np.bool_ else array.astype(np.intp)
+    if not _is_array(entry):
+        _refuse()
+    if entry.dtype.kind not in "biu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    return entry
+
+
+def _refuse() -> NoReturn:
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+        "boolean arrays are valid indices"
+    )
+
+
+def _is_array(entry: Any) -> bool:
+    return isinstance(entry, np.ndarray | Expr)
+
+
+def _expanded(entries: Sequence[Any], shape: Shape) -> list[Any]:
+    """Entries with ``...`` written out, so that every axis has one."""
+    consumed = 0
+    for entry in entries:
+        if _is_array(entry) and entry.dtype == np.bool_:
+            consumed += len(entry.shape)
+        else:
+            consumed += not (entry is None or entry is Ellipsis)
+    dots = [k for k, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if consumed > len(shape):
+        raise IndexError(
+            f"too many indices for array: array is {len(shape)}-dimensional, but {consumed} were "
+            "indexed"
+        )
+    rest = [slice(None)] * (len(shape) - consumed)
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *rest, *entries[at + 1 :]]
+
+
+def _only_mask(entries: Sequence[Any]) -> Any:
+    """The mask, if a key is one mask over the leading axes."""
+    first, *others = entries
+    is_mask = _is_array(first) and first.dtype == np.bool_ and first.shape
+    whole = all(e is Ellipsis or e == slice(None) for e in others if not _is_array(e))
+    return first if is_mask and whole and not any(map(_is_array, others)) else None
+
+
+def _as_node(mask: Any, x: Expr) -> Expr:
+    """Mask as a node, checked."""
+    found = masks.as_mask(mask, x)
+    assert found is not None
+    return found

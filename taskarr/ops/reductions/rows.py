@@ -1,0 +1,115 @@
+"""The table of reductions: a row each, most of them of a ufunc."""
+
+from functools import partial as bound
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from taskarr.faults import note
+from taskarr.kernel.reduction import FieldSpec, Row, State
+from taskarr.kernel.segments import reduced, row_sums
+from taskarr.ops.reductions import locate, moments, truth
+
+Specs = tuple[FieldSpec, ...]
+
+
+def _one_wide(source: np.dtype, result: np.dtype) -> Specs:
+    return (FieldSpec(moments.wide(result)),)
+
+
+def _one(source: np.dtype, result: np.dtype) -> Specs:
+    return (FieldSpec(result),)
+
+
+def _accumulate(name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: Specs) -> State:
+    merged = fields[0].dtype
+    if x.dtype == np.bool_ and name == "add" and merged.kind in "iuf" and len(axes) == x.ndim:
+        return truth.count(xp, x, axes, fields)
+    loop = moments.loop_of(x.dtype, merged)
+    other = None if loop == x.dtype else loop  # a ufunc takes no dtype with a time unit
+    found = row_sums(xp, x, axes) if name == "add" and other is None else None
+    if found is None:
+        found = reduced(getattr(xp, name), x, axes, other)
+    return (found if found.dtype == merged else found.astype(merged),)
+
+
+def _fold(name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: Specs) -> State:
+    found = reduced(getattr(xp, name), x, axes)
+    return (found.astype(fields[0].dtype, copy=False),)
+
+
+def _combine(name: str, xp: ModuleType, a: State, b: State) -> State:
+    return (getattr(xp, name)(a[0], b[0]),)
+
+
+def _same(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    return state[0]
+
+
+def _number(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    if xp.isnan(state[0]).any():
+        note("All-NaN slice encountered")
+    return state[0]
+
+
+def _of_ufunc(name: str, ufunc: str, partial: Any = None, finish: Any = _same) -> Row:
+    return Row(name, _one, partial or bound(_fold, ufunc), bound(_combine, ufunc), finish)
+
+
+def _of_sum(name: str, ufunc: str, finish: Any = _same) -> Row:
+    return Row(name, _one_wide, bound(_accumulate, ufunc), bound(_combine, ufunc), finish)
+
+
+def _of_place(name: str) -> Row:
+    return Row(
+        name,
+        locate.fields,
+        bound(locate.partial, name),
+        bound(locate.prefer, name),
+        locate.index,
+        located=True,
+    )
+
+
+UFUNCS = {
+    "sum": "add",
+    "prod": "multiply",
+    "min": "minimum",
+    "max": "maximum",
+    "any": "logical_or",
+    "all": "logical_and",
+    "nanmin": "fmin",
+    "nanmax": "fmax",
+    "fmin": "fmin",
+    "fmax": "fmax",
+    "logical_xor": "logical_xor",
+    "bitwise_and": "bitwise_and",
+    "bitwise_or": "bitwise_or",
+    "bitwise_xor": "bitwise_xor",
+    "logaddexp": "logaddexp",
+    "logaddexp2": "logaddexp2",
+    "gcd": "gcd",
+    "lcm": "lcm",
+    "hypot": "hypot",
+}
+"""Reductions by an associative ufunc, and the ufunc."""
+
+_OWN = (
+    _of_sum("sum", "add"),
+    _of_sum("prod", "multiply"),
+    _of_sum("mean", "add", moments.mean),
+    _of_ufunc("nanmin", "fmin", finish=_number),
+    _of_ufunc("nanmax", "fmax", finish=_number),
+    _of_ufunc("any", "logical_or", truth.some),
+    _of_ufunc("all", "logical_and", truth.every),
+    *(_of_sum(name, name) for name in ("logaddexp", "logaddexp2", "hypot")),
+    Row("count", _one, truth.count, bound(_combine, "add"), _same),
+    Row("var", moments.fields, moments.partial, moments.chan, moments.variance),
+    Row("std", moments.fields, moments.partial, moments.chan, moments.deviation),
+    _of_place("argmin"),
+    _of_place("argmax"),
+)
+
+ROWS = {name: _of_ufunc(name, ufunc) for name, ufunc in UFUNCS.items()}
+ROWS.update({row.name: row for row in _OWN})

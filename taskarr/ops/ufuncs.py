@@ -1,0 +1,283 @@
+"""Calls of ufuncs with everything NumPy lets stand in one: outputs, masks, dtypes, casting."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler import World
+from taskarr.expr import Expr, filled, moved_to, same_world, view_of
+from taskarr.geometry.view import broadcast
+from taskarr.kernel.functions import Bind, Function, named, ufunc, variant
+from taskarr.ops.creation import memory_order
+from taskarr.ops.elementwise import (
+    FUNCTIONS,
+    UFUNCS,
+    apply,
+    cast,
+    check_power,
+    combined,
+    empty_like,
+)
+from taskarr.ops.operands import checked_dtype, iteration_layout
+from taskarr.ops.views import expand_dims
+
+Options = dict[str, Any]
+
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
+_SHAPING = ("order", "subok")
+"""Keywords that say how NumPy makes its result, and change no value."""
+
+
+class Clip:
+    """The ufunc behind `numpy.clip`, which has no public name of its own."""
+
+    __name__ = "clip"
+    nin, nout = 3, 1
+
+    def __call__(self, *operands: Any, **options: Any) -> Any:
+        """Call `numpy.clip`."""
+        return np.clip(*operands, **options)
+
+
+CLIP = Clip()
+Caller = np.ufunc | Clip
+
+
+def call(
+    function: Caller,
+    operands: Sequence[Any],
+    outs: Sequence[Expr | None] = (),
+    where: Any = True,
+    options: Options | None = None,
+) -> tuple[Expr, ...]:
+    """Nodes of a ufunc's outputs.
+
+    Parameters
+    ----------
+    function
+        NumPy's ufunc, or anybody's of that type.
+    operands
+        Expressions, Python scalars, NumPy scalars and arrays.
+    outs
+        Per output what it replaces, or None: then the node has its dtype, shape and layout.
+    where
+        Mask that is broadcast with the operands. Elsewhere an output keeps what it had, or is
+        zero if it replaces nothing.
+    options
+        NumPy's other keywords: ``dtype``, ``casting``, ``signature``, ``order``, ``subok``.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        As NumPy for these dtypes, shapes and scalars.
+    """
+    outs = tuple(outs) or (None,) * function.nout
+    if where is True and not options and _is_plain(function, operands, outs):
+        return (_plain(function.__name__, operands, outs[0]),)
+    options = {key: value for key, value in (options or {}).items() if value is not None}
+    mask = _mask_of(where)
+    dtypes = _asked(function, operands, outs, mask, options)
+    world = same_world([x for x in (*operands, *outs, mask) if isinstance(x, Expr)])
+    found = []
+    for number, (out, dtype) in enumerate(zip(outs, dtypes, strict=True)):
+        bound = _bound(function, number, mask is not True, options, world)
+        node = _output(bound, operands, dtype, out, mask, world)
+        if options.get("order") in ("C", "F"):
+            node.order = memory_order(options["order"], node.shape)
+        if function is np.power:
+            check_power(node, dtype, operands)
+        found.append(node if out is None else placed(node, out))
+    return tuple(found)
+
+
+def _output(
+    function: Function,
+    operands: Sequence[Any],
+    dtype: np.dtype,
+    out: Expr | None,
+    mask: Any,
+    world: World,
+) -> Expr:
+    """Node of one output; under a mask in the dtype of what it replaces, whose values it keeps."""
+    if mask is True:
+        return combined(function, operands, dtype, world)
+    kept = np.zeros((), dtype)[()] if out is None else out
+    return combined(function, [*operands, mask, kept], kept.dtype, world)
+
+
+def _is_plain(function: Caller, operands: Sequence[Any], outs: Sequence[Expr | None]) -> bool:
+    """Whether a call is just a node, and perhaps a cast: so are most, and they shall be quick.
+
+    A power into an output is not: whether it can be cast is known before whether it fails.
+    """
+    if len(outs) != 1 or UFUNCS.get(function.__name__) is not function:
+        return False
+    if function is np.power and outs[0] is not None:
+        return False
+    return any(isinstance(x, Expr) for x in operands)
+
+
+def _plain(name: str, operands: Sequence[Any], out: Expr | None) -> Expr:
+    """Node of a call with nothing but operands and an output."""
+    try:
+        node = apply(name, operands)
+    except ValueError:
+        if out is not None:  # NumPy looks at dtypes before it looks at shapes
+            _check_cast(name, operands, out)
+        raise
+    if out is None:
+        return node
+    if out.dtype != node.dtype:
+        _check_cast(name, operands, out)
+    return placed(node, out)
+
+
+def _check_cast(name: str, operands: Sequence[Any], out: Expr) -> None:
+    """Raise NumPy's TypeError when a result can't be cast to the dtype of its output."""
+    UFUNCS[name](*[empty_like(x) for x in operands], out=np.empty(0, out.dtype))
+
+
+def _mask_of(where: Any) -> Any:
+    """Mask as an expression or a NumPy value; True for none."""
+    if where is True or isinstance(where, Expr | np.ndarray | np.generic):
+        return True if where is np.True_ else where
+    return np.asarray(where, np.bool_)[()]
+
+
+def _asked(
+    function: Caller,
+    operands: Sequence[Any],
+    outs: Sequence[Expr | None],
+    mask: Any,
+    options: Options,
+) -> list[np.dtype]:
+    """Dtypes that NumPy computes the outputs in, found by asking it with empty arrays."""
+    empty = [empty_like(x) for x in operands]
+    if mask is not True:
+        options = {**options, "where": empty_like(mask)}
+    if function.nout > 1:
+        results = function(*empty, **options, out=(None,) * function.nout)
+    else:
+        results = (function(*empty, **options, out=None),)
+    dtypes = [checked_dtype(x.dtype) for x in results]
+    if any(out is not None and out.dtype != d for out, d in zip(outs, dtypes, strict=True)):
+        places = tuple(None if out is None else np.empty(0, out.dtype) for out in outs)
+        function(*empty, **options, out=places)  # which checks that results can be cast
+    return dtypes
+
+
+def _bound(function: Caller, number: int, masked: bool, options: Options, world: World) -> Function:
+    """Kernel function of one output of a call."""
+    name, find = _known_as(function, world)
+    kept = {key: value for key, value in options.items() if key not in _SHAPING}
+    if "dtype" in kept:
+        kept["dtype"] = np.dtype(kept["dtype"])
+    if function.nout == 1 and not masked and not kept and function is not CLIP:
+        return FUNCTIONS[name] if name in FUNCTIONS else ufunc(name, find)
+    return variant(name, find, (number, function.nout), masked, kept)
+
+
+def _known_as(function: Caller, world: World) -> tuple[str, Bind]:
+    """Name of a ufunc that no other one has, and how an array module's is found.
+
+    Ufuncs that are not NumPy's are numbered in the order in which this world meets them, which
+    is the same on all ranks.
+    """
+    name = function.__name__
+    if function is CLIP or UFUNCS.get(name) is function:
+        return name, named(name)
+    met = world.state.setdefault("ufuncs", [])
+    if not any(other is function for other in met):
+        met.append(function)
+    number = next(k for k, other in enumerate(met) if other is function)
+    return f"{name}#{number}", lambda xp: function
+
+
+def placed(found: Expr, target: Expr) -> Expr:
+    """Node of a result that replaces a target: its dtype, shape and layout.
+
+    Raises
+    ------
+    ValueError
+        When the result can't be broadcast to the target's shape.
+    """
+    if found.shape != target.shape:
+        try:
+            view = broadcast(found.shape, target.shape)
+        except ValueError:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {target.shape} doesn't match "
+                f"the broadcast shape {found.shape}"
+            ) from None
+        found = view_of(found, view)
+    if found.dtype != target.dtype:
+        found = cast(found, target.dtype)
+    return moved_to(found, target.layout)
+
+
+def apply_into(name: str, target: Expr, operands: Sequence[Any]) -> Expr:
+    """Node of a ufunc whose result replaces ``target``: its dtype, shape and layout.
+
+    Raises
+    ------
+    TypeError
+        When the result can't be cast to the target's dtype by NumPy's rule.
+    ValueError
+        When it can't be broadcast to the target's shape.
+    """
+    return call(UFUNCS[name], operands, (target,))[0]
+
+
+def outer_operands(function: Caller, operands: Sequence[Any]) -> list[Any]:
+    """Operands of ``ufunc.outer`` as broadcasting wants them: the first with more axes.
+
+    Raises
+    ------
+    ValueError
+        When the ufunc does not take two operands.
+    """
+    if function.nin != 2:
+        raise ValueError("outer product only supported for binary functions")
+    first, second = operands
+    more = len(second.shape) if isinstance(second, Expr) else np.ndim(second)
+    if not more:
+        return [first, second]
+    if not isinstance(first, Expr):
+        first = np.asarray(first)
+        return [first.reshape(first.shape + (1,) * more), second]
+    axes = tuple(range(len(first.shape), len(first.shape) + more))
+    return [view_of(first, expand_dims(first.shape, axes)), second]
+
+
+def power(base: Expr, exponent: Any) -> Expr:
+    """Node of ``base ** exponent``, with NumPy's short cuts for some scalar exponents."""
+    if type(exponent) is int and exponent == 2:
+        return apply("square", [base])
+    if type(exponent) in (int, float) and exponent in _POWERS and base.dtype.kind in "fc":
+        return apply(_POWERS[exponent], [base])
+    return apply("power", [base, exponent])
+
+
+_EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
+def compared(name: str, operands: Sequence[Any]) -> Expr:
+    """Node of ``==`` or ``!=``: what can't be compared is not equal, as NumPy's operators say."""
+    try:
+        return apply(name, operands)
+    except TypeError:
+        found = np.asarray(_EQUALITIES[name](*[empty_like(x) for x in operands]))
+        if found.dtype != np.bool_:
+            raise
+    known = [x for x in operands if isinstance(x, Expr)]
+    shape = np.broadcast_shapes(
+        *[x.shape if isinstance(x, Expr) else np.shape(x) for x in operands]
+    )
+    layout = iteration_layout(known, shape, 1, known[0].world)
+    fill = np.bool_(name == "not_equal")
+    return filled(fill, layout, known[0].world)
