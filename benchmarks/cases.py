@@ -7,19 +7,32 @@ A computation is written once, for the functions and methods that all libraries 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 import scheduler
-from benchmarks.case import Case, Target, against_numpy, normal, read, read_and_write, square
+from benchmarks.case import (
+    Arrays,
+    Case,
+    Target,
+    against_numpy,
+    normal,
+    read,
+    read_and_write,
+    square,
+)
 from scheduler.engine import execute
 from scheduler.plan import Plan, Step, Task
 
 ELEMENTS = 50_000_000
 TABLE = (1_000_000, 50)
+ROWS = (5_000_000, 8)
 TASKS = 10_000
+ONLY_HERE = {"dask": None, "heat": None, "mpiarray": None}
+"""Left out of a case: a write would add to an array's graph, or most of these have no way."""
 
 
 def outlier_rows(xp: Any, a: Any) -> Any:
@@ -50,6 +63,40 @@ def turn_of_a_loop(xp: Any, a: Any) -> float:
     d = xp.sqrt(abs(c)) + b
     e = d / (1 + c * c)
     return float((e - a).sum())
+
+
+def rows_and_index(count: int, order: str) -> Callable[[float], Arrays]:
+    """Return a maker of `count` arrays of rows, and of as many row numbers, random or sorted."""
+
+    def make(scale: float) -> Arrays:
+        rows = normal(count, *ROWS)(scale)
+        index = np.random.default_rng(9).integers(0, len(rows[0]), len(rows[0]))
+        return (*rows, np.sort(index) if order == "sorted" else index)
+
+    return make
+
+
+def numbers_and_mask(scale: float) -> Arrays:
+    """Return normal numbers and where they are positive."""
+    (a,) = normal(1, ELEMENTS)(scale)
+    return a, a > 0
+
+
+def read_by_mask(a: np.ndarray, mask: np.ndarray) -> int:
+    """Return the traffic of ``a[mask]``: all is read once, what is found is written."""
+    return read(a, mask) + a[mask].nbytes
+
+
+def write_by_mask(xp: Any, a: Any, mask: Any) -> Any:
+    """Write a number where a mask is true."""
+    a[mask] = 7.5
+    return a
+
+
+def write_rows(xp: Any, a: Any, values: Any, index: Any) -> Any:
+    """Write rows at row numbers, some of which come more than once."""
+    a[index] = values
+    return a
 
 
 def _nothing(*inputs: None) -> None:
@@ -184,6 +231,14 @@ CASES = (
         targets=against_numpy(0.4, 0.3),
     ),
     Case(
+        name="cumsum",
+        title="a.cumsum(), 50 M",
+        make=normal(1, ELEMENTS),
+        run=lambda xp, a: a.cumsum(axis=0),
+        traffic=read_and_write,
+        targets=against_numpy(1.0, 0.6),
+    ),
+    Case(
         name="normals",
         title="default_rng(1).normal(size=50 M)",
         make=normal(1, ELEMENTS),
@@ -234,6 +289,60 @@ CASES = (
         traffic=None,
         targets={1: Target("seconds", 400e-6), 2: Target("seconds", 600e-6)},
         repeat=50,
+    ),
+    Case(
+        name="mask-read",
+        title="a[mask], half of 50 M",
+        make=numbers_and_mask,
+        run=lambda xp, a, mask: a[mask],
+        special={"heat": None},
+        traffic=read_by_mask,
+        targets=against_numpy(0.5, 0.4),
+    ),
+    Case(
+        name="mask-write",
+        title="a[mask] = 7.5, half of 50 M",
+        make=numbers_and_mask,
+        run=write_by_mask,
+        special=ONLY_HERE,
+        traffic=read_and_write,
+        targets=against_numpy(1.0, 0.7),
+    ),
+    Case(
+        name="gather",
+        title="a[index], random rows of (5 M, 8)",
+        make=rows_and_index(1, "random"),
+        run=lambda xp, a, index: a[index],
+        special=ONLY_HERE,
+        traffic=read_and_write,
+        targets=against_numpy(0.5, 0.45),
+    ),
+    Case(
+        name="gather-sorted",
+        title="a[index], sorted rows of (5 M, 8)",
+        make=rows_and_index(1, "sorted"),
+        run=lambda xp, a, index: a[index],
+        special=ONLY_HERE,
+        traffic=read_and_write,
+        targets=against_numpy(0.5, 0.4),
+    ),
+    Case(
+        name="scatter",
+        title="a[index] = rows, random of (5 M, 8)",
+        make=rows_and_index(2, "random"),
+        run=write_rows,
+        special=ONLY_HERE,
+        traffic=read_and_write,
+        targets=against_numpy(1.2, 0.9),
+    ),
+    Case(
+        name="element",
+        title="float(a[i, j]), (1000, 50)",
+        make=normal(1, 1000, 50),
+        run=lambda xp, a: float(a[len(a) // 3, 7]),
+        traffic=None,
+        targets={1: Target("seconds", 60e-6), 2: Target("seconds", 120e-6)},
+        repeat=200,
     ),
 )
 

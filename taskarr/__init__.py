@@ -33,6 +33,8 @@ def __getattr__(name: str) -> Any:
     if name in public:
         return public[name]
     numpy, protocols = _import_module("numpy"), _import_module("taskarr.protocols")
+    if name in protocols.SHARED:
+        return getattr(numpy, name)
     raise protocols.missing(name, numpy, "taskarr")
 
 

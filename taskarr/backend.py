@@ -128,9 +128,20 @@ class Backend:
         """Name of the device."""
         return CPU
 
+    @property
+    def live(self) -> int:
+        """Bytes in use, as far as they are counted."""
+        return self.pool.live
+
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Uninitialised brick."""
         return self.pool.empty(shape, dtype)
+
+    def own(self, x: Any) -> Any:
+        """Brick with the elements of an array."""
+        brick = self.empty(x.shape, x.dtype)
+        brick[...] = x
+        return brick
 
     def here(self, x: Any) -> Any:
         """Array for kernels, of one in the processor's memory."""

@@ -159,7 +159,7 @@ def _run(
 ) -> None:
     world, (call, line) = here.world, caller
     signature, args = structure(nodes)
-    wanted = _agreed(here, nodes, targets, signature, caller)
+    wanted = _agreed(here, backend, nodes, targets, signature, caller)
     plan = _planned(here, nodes, signature, wanted, backend.device != CPU)
     if here.settings.debug:
         _compare(world, args, call)
@@ -182,6 +182,7 @@ def _run(
 
 def _agreed(
     here: Runtime,
+    backend: Backend,
     nodes: Sequence[Expr],
     targets: Sequence[Expr],
     signature: Signature,
@@ -195,9 +196,9 @@ def _agreed(
             must |= 1 << k
         elif node.holders and type(node.op) is not Held:
             bits |= 1 << k
-    live, count = here.backend.pool.live, len(nodes)
+    live, budget, count = backend.live, here.budget_on(backend.device), len(nodes)
     if here.world.size == 1:
-        return must | _within(here, nodes, must, bits, here.budget - live, caller[0])
+        return must | _within(here, nodes, must, bits, budget - live, caller[0])
     digest = here.cache.digests.get(signature)
     if digest is None:
         digest = digest_of(signature)
@@ -206,10 +207,10 @@ def _agreed(
     def describe() -> Description:
         return *caller, [node.describe() for node in nodes]
 
-    bits |= must | mark(live, here.budget) << count
+    bits |= must | mark(live, budget) << count
     found = open_run(here.world, digest, bits, count + MARKS, describe)
     bits = found & ((1 << count) - 1) & ~must
-    free = free_bytes(found >> count, here.budget)
+    free = free_bytes(found >> count, budget)
     return must | _within(here, nodes, must, bits, free, caller[0])
 
 
@@ -254,7 +255,7 @@ def _hint(here: Runtime, node: Expr, nbytes: int) -> None:
             "use more ranks, or keep it all the same with persist()",
             node.describe(),
             in_words(nbytes),
-            in_words(here.budget),
+            in_words(here.budget_on(node.device)),
         )
     here.hinted.add(node.line)
 

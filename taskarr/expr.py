@@ -16,6 +16,7 @@ from taskarr.geometry.strides import Strides, kept_order, ordered, viewed
 from taskarr.geometry.view import NEW, Affine, identity
 from taskarr.kernel.functions import Function
 from taskarr.kernel.reduction import Reduction
+from taskarr.kernel.scan import Accumulation
 from taskarr.kernel.tiles import SEGMENT
 
 Token = tuple[Any, ...]
@@ -53,6 +54,10 @@ class Generate(Op):
         super().__init__(kind)
         self.kind = kind
         self.costly = costly
+
+
+FILE = Generate("file")
+"""Values read from outside of the program."""
 
 
 class Elementwise(Op):
@@ -170,6 +175,17 @@ class Scatter(Stored):
         self.function = function
 
 
+class Scan(Stored):
+    """The input accumulated along an axis, in the input's layout."""
+
+    __slots__ = ("axis", "what")
+
+    def __init__(self, what: Accumulation, axis: int) -> None:
+        super().__init__("accumulate", what.name, axis)
+        self.what = what
+        self.axis = axis
+
+
 class Filtered(Op):
     """Elements of the first input where the second, over its leading axes, is true."""
 
@@ -202,8 +218,9 @@ class Expr:
     on the longest way to a leaf. When a run commits, the inputs go. ``order`` names the axes from
     the slowest to the fastest in the memory that NumPy would have given the array, None for C
     order; it decides which reshapings are views. ``place`` is the user's line that built the node,
-    ``policy`` what ``numpy.errstate`` said then. ``device`` is where the brick lies; None for
-    what goes wherever it is needed, as the operand 1 in ``a + 1``.
+    ``policy`` what ``numpy.errstate`` said then; ``risky`` tells that reading from a file may fail.
+    ``device`` is where the brick lies; None for what goes wherever it is needed, as the operand 1
+    in ``a + 1``.
     """
 
     __slots__ = (
@@ -219,6 +236,7 @@ class Expr:
         "order",
         "place",
         "policy",
+        "risky",
         "shape",
         "value",
         "world",
@@ -244,12 +262,13 @@ class Expr:
         self.holders = 0
         self.order: tuple[int, ...] | None = None
         self.depth: int = 1 + max([x.depth for x in inputs], default=-1)
+        self.risky: bool = op is FILE or any(x.risky for x in inputs)
         self.place = user_place()
         self.policy = faults.policy()
         self.device: str | None = None
         if inputs:
             self._bind(common_device(inputs))
-        if type(op) is Reduce:
+        if type(op) is Reduce or (type(op) is Viewed and not layout.axes):
             _watch(self)
 
     def _bind(self, device: str | None) -> None:
@@ -277,7 +296,7 @@ class Expr:
     @property
     def can_fault(self) -> bool:
         """Whether the processor may raise a floating-point flag."""
-        if not isinstance(self.op, Elementwise | Reduce):
+        if not isinstance(self.op, Elementwise | Reduce | Scan):
             return False
         kinds = self.dtype.kind + "".join([x.dtype.kind for x in self.inputs])
         return "f" in kinds or "c" in kinds or self.title in INTEGER_FAULTS
@@ -294,6 +313,7 @@ class Expr:
         self.inputs = ()
         self.args = ()
         self.depth = 0
+        self.risky = False
 
     def describe(self) -> str:
         """Operation, shape and line, for messages."""
@@ -335,6 +355,11 @@ def filled(value: Any, layout: Layout, world: World) -> Expr:
     return Expr(FILL, (), value.dtype, layout, world, (value,))
 
 
+def blank(dtype: np.dtype, layout: Layout, world: World) -> Expr:
+    """Node of zeros of a dtype, or of empty text; a scalar of text would not tell its width."""
+    return Expr(FILL, (), dtype, layout, world, (np.zeros(1, dtype)[0],))
+
+
 class Cell:
     """The current expression of one array; a write replaces it, the order in memory stays."""
 
@@ -366,13 +391,14 @@ def strides_of(x: Expr) -> Strides:
 
 def keep_order(x: Expr, operands: Sequence[Expr]) -> Expr:
     """The node, with the order in memory that NumPy gives a new array made of such operands."""
-    if not all(map(_lies_in_order, operands)):
+    if not all(map(lies_in_order, operands)):
         like = tuple((y.shape, strides_of(y)) for y in operands)
         x.order = kept_order(like, x.shape)
     return x
 
 
-def _lies_in_order(x: Expr) -> bool:
+def lies_in_order(x: Expr) -> bool:
+    """Whether NumPy would have the axes of such an array in C order in memory."""
     if not isinstance(x.op, Viewed):
         return x.order is None
     walked = [axis for axis in x.op.view.axes if axis != NEW]
@@ -393,7 +419,9 @@ def moved_to(source: Expr, layout: Layout) -> Expr:
     """Node with the same elements in another layout."""
     if layout == source.layout:
         return source
-    return Expr(Move(), (source,), source.dtype, layout, source.world)
+    node = Expr(Move(), (source,), source.dtype, layout, source.world)
+    node.order = source.order
+    return node
 
 
 def same_world(nodes: Iterable[Expr]) -> World:

@@ -236,7 +236,7 @@ def tell(faults: Sequence[Fault], rank: int) -> None:
                 _MODES[mode](fault, kind, rank)
         for text, bit in _NOTE_BITS.items():
             if fault.bits & bit:
-                _warn(text, fault.place, rank)
+                warn(RuntimeWarning(text), fault.place, rank)
 
 
 def _said(fault: Fault, kind: Kind) -> str:
@@ -244,7 +244,7 @@ def _said(fault: Fault, kind: Kind) -> str:
 
 
 def _on_warn(fault: Fault, kind: Kind, rank: int) -> None:
-    _warn(_said(fault, kind), fault.place, rank)
+    warn(RuntimeWarning(_said(fault, kind)), fault.place, rank)
 
 
 def _on_raise(fault: Fault, kind: Kind, rank: int) -> None:
@@ -285,14 +285,13 @@ _MODES: dict[str, Callable[[Fault, Kind, int], None]] = {
 }
 
 
-def _warn(text: str, place: Place, rank: int) -> None:
+def warn(warning: Warning, place: Place, rank: int) -> None:
     """Warn as if the user's line had; the rank goes along, so that only rank 0's is printed."""
-    warning = RuntimeWarning(text)
     vars(warning)["rank"] = rank
     module = sys.modules.get(place.module)
     registry = None if module is None else vars(module).setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        warning, RuntimeWarning, place.filename, place.lineno, place.module, registry
+        warning, type(warning), place.filename, place.lineno, place.module, registry
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from taskarr.evaluate import UNASKED, collect, relieve, run
 from taskarr.expr import Expr, Reshaped, view_of
+from taskarr.ops.element import held_element
 from taskarr.ops.elementwise import copied
 from taskarr.ops.keys import view_of_key
 from taskarr.ops.redistribute import everywhere, on_one
@@ -16,6 +17,8 @@ from taskarr.runtime import runtime
 
 def whole(nodes: Sequence[Expr], call: str) -> list[np.ndarray]:
     """All elements of each node, on every rank, as arrays of the caller's own; one run."""
+    if len(nodes) == 1 and (found := held_element(nodes[0], call)) is not None:
+        return [found]
     targets = [_of_its_own(everywhere(node)) for node in nodes]
     run(targets, call)
     return [_given(target) for target in targets]
@@ -73,8 +76,11 @@ def raise_now(node: Expr) -> None:
 def local(node: Expr) -> np.ndarray:
     """This rank's brick, read-only; without elements where it owns nothing."""
     run([node], "local")
-    nothing = node.value is None
-    brick = np.empty((0,) * len(node.shape), node.dtype) if nothing else node.value.view()
+    if node.value is None:
+        memory = runtime(node.world).backend_on(node.device)
+        brick = memory.empty((0,) * len(node.shape), node.dtype)
+    else:
+        brick = node.value.view()
     if isinstance(brick, np.ndarray):  # devices know no such thing
         brick.flags.writeable = False
     return brick
@@ -100,7 +106,7 @@ def element(node: Expr, index: Sequence[Any]) -> Any:
 
 def single(node: Expr, convert: Callable[[Any], Any]) -> Any:
     """The only element; an array of another size gets NumPy's error without being fetched."""
-    if np.prod(node.shape, dtype=np.int64) != 1:
+    if prod(node.shape) != 1:
         small = tuple(min(n, 2) for n in node.shape)
         return convert(np.zeros(small, node.dtype))
     (found,) = whole([node], convert.__name__ + "()")

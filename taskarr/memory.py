@@ -27,6 +27,10 @@ def free_bytes(marks: int, budget: int) -> int:
     return budget - -(-budget * (marks.bit_length() - 1) // (MARKS - 1))
 
 
+SMALL = 1 << 16
+"""Bytes that are always kept."""
+
+
 class Wish(NamedTuple):
     """A node that might be kept.
 
@@ -53,7 +57,7 @@ def over_budget(wishes: Iterable[Wish], free: int) -> list[Wish]:
     """
     refused = []
     for wish in sorted(wishes, key=lambda w: (not w.costly, w.position)):
-        if wish.nbytes <= free:
+        if wish.nbytes <= max(free, SMALL):
             free -= wish.nbytes
         else:
             refused.append(wish)

@@ -192,7 +192,8 @@ def _is_stored(graph: Graph, position: int, seen: Uses) -> bool:
         return True
     if isinstance(op, Generate):
         return op.costly and not _is_followed(graph[position], seen)
-    return len(seen) > 1 and isinstance(op, Elementwise)
+    read = sum(prod(view.shape) for _, view in seen)
+    return len(seen) > 1 and read > prod(graph[position].shape) and isinstance(op, Elementwise)
 
 
 def _is_followed(node: Node, seen: Uses) -> bool:

@@ -52,7 +52,9 @@ def overdue(here: Runtime, caller: tuple[str, str]) -> list[Expr]:
     """Pending reductions that can wait no longer: too many, or memory is half full; collective."""
     pending = here.pending
     pending.looked = pending.made
-    marks = mark(here.backend.pool.live, here.budget)
+    marks = 0
+    for backend in (here.backend, *here.devices.values()):
+        marks |= mark(backend.live, here.budget_on(backend.device))
     if here.world.size > 1:
         marks = _open(here, (), marks, MARKS, caller)
     full = free_bytes(marks, here.budget) < here.budget // 2

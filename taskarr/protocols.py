@@ -27,6 +27,17 @@ def missing(name: str, model: Any, owner: str) -> AttributeError:
     return AttributeError(f"{owner!r} has no attribute {name!r}")
 
 
+SHARED = frozenset(
+    """
+pi e inf nan euler_gamma newaxis dtype errstate seterr geterr seterrcall geterrcall finfo iinfo
+can_cast promote_types broadcast_shapes ndim shape s_ index_exp isscalar ndindex bool bool_ int_
+uint intp uintp int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
+longdouble complex64 complex128 clongdouble datetime64 timedelta64 str_ bytes_ void generic number
+integer floating complexfloating inexact
+""".split()  # noqa: SIM905
+)
+"""NumPy's names that have nothing to do with where elements lie: ``taskarr.pi`` is ``numpy.pi``."""
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """Public functions by name, entered by `taskarr.api`."""
 

@@ -17,6 +17,7 @@ from scheduler.plan import Plan
 from taskarr.backend import CPU, Backend, numpy_backend
 from taskarr.config import Settings, changed, memory_share, shared_settings
 from taskarr.device.choosing import check_device, opened
+from taskarr.device.memory import DeviceBackend
 
 MOST_PLANS = 512
 MOST_WATCHED = 64
@@ -108,7 +109,7 @@ class Runtime:
     settings: Settings
     backend: Backend
     cache: PlanCache
-    devices: dict[str, Backend] = field(default_factory=dict)
+    devices: dict[str, DeviceBackend] = field(default_factory=dict)
     share: int = sys.maxsize
     budget: int = sys.maxsize
     pending: Pending = field(default_factory=Pending)
@@ -128,6 +129,11 @@ class Runtime:
         if budget != self.budget:
             self.budget = budget
             self.backend.pool.resize(budget)
+
+    def budget_on(self, device: str | None) -> int:
+        """Memory budget of a rank on a device, the present one for None."""
+        found = self.devices.get(device or self.world.state.get("device", CPU))
+        return self.budget if found is None or self.settings.memory else found.share
 
     def backend_on(self, device: str | None) -> Backend:
         """Array memory on a device, the present one for None; collective at a device's first use.

@@ -21,8 +21,8 @@ from tests.device.install import DEVICE, is_refused
 RANKS = (1, 2, 3, 5, 7)
 """Numbers of virtual ranks."""
 
-TINY = {"block": 16, "replicate": False}
-"""Settings under which arrays of a few rows have several owners."""
+TINY = {"block": 16, "replicate": False, "device": DEVICE}
+"""Settings under which arrays of a few rows have several owners, on the device under test."""
 
 MESSAGES = ("sends", "alltoallv_bytes", "pairwise")
 
@@ -138,7 +138,7 @@ def on_ranks(
     def prepared(world: Any) -> Any:
         world.state["poison"] = True
         runtime(world).backend = Backend(np, Poisoned(0))
-        with taskarr.settings(**{**TINY, "device": DEVICE, **settings}):
+        with taskarr.settings(**{**TINY, **settings}):
             return job(world, *args), world.counters
 
     with quiet():

@@ -88,6 +88,8 @@ def turn(x: Any, y: Any) -> None:
 
 
 def set_real(x: Any, y: Any) -> None:
+    if not x.flags.writeable:
+        raise ValueError  # NumPy writes the zeros that it gives as imaginary parts
     x.real = y.real
 
 

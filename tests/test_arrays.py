@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import taskarr
+from tests.device.install import host
 from tests.layouts import LAYOUTS, RANKS, on_ranks, quiet
 from tests.oracle import Check, outcome, verify
 
@@ -97,9 +98,10 @@ def test_local_bricks_tile_the_array():
         a = placing.place(numbers()) + 1
         brick = a.local
         box = a.layout.brick(world.rank)
-        with pytest.raises(ValueError, match="read-only"):
-            brick[...] = 0
-        return brick.copy(), box
+        if isinstance(brick, np.ndarray):  # devices know no such thing
+            with pytest.raises(ValueError, match="read-only"):
+                brick[...] = 0
+        return host(brick).copy(), box
 
     for n in RANKS:
         for placing in LAYOUTS[1:5]:
@@ -501,11 +503,7 @@ def test_equality_of_what_cannot_be_compared(n):
 
 def test_what_comes_later_names_the_way_out():
     a = taskarr.asarray(numbers(), split=0)
-    for act in (
-        lambda: a @ a,
-        lambda: a.cumsum(),
-        lambda: taskarr.cumsum,
-    ):
+    for act in (lambda: a @ a,):
         with pytest.raises(NotImplementedError, match=r"numpy\(\)"):
             act()
     for wrong in (

@@ -10,6 +10,7 @@ import pytest
 
 import scheduler
 import taskarr
+from tests.device.install import DEVICE
 
 
 def modules() -> list[str]:
@@ -23,7 +24,8 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", modules())
 def test_examples(name):
-    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    with taskarr.settings(device=DEVICE):
+        failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert not failed
 
 

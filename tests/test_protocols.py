@@ -76,9 +76,6 @@ def test_unknown_functions_name_the_way_out(name, call):
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("add.accumulate", lambda a: np.add.accumulate(a)),
-        ("add.reduceat", lambda a: np.add.reduceat(a, [0, 2])),
-        ("add.at", lambda a: np.add.at(a, [0, 0], 1)),
         ("matmul", lambda a: np.matmul(a, a)),
     ],
 )

@@ -86,7 +86,7 @@ def nan_to_num(
     numbers = {"nan": nan, "posinf": posinf, "neginf": neginf}
     given = {key: node_of(value) for key, value in numbers.items() if value is not None}
     if array.dtype.kind not in "fc":
-        return array.copy() if copy else array
+        return _array(elementwise.copied(array._expr)) if copy else array
     found = functions.applied("nan_to_num", [array._expr], given)
     if found.shape != array.shape:
         raise ValueError(
@@ -143,7 +143,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Array:
     """Array of its own with the same elements."""
-    return asarray(a).copy(order)
+    found = asarray(a).copy(order)
+    return Array._of(found._expr, fixed=False) if found._fixed else found
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -214,7 +215,18 @@ def _ufunc(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
             operands = (asarray(operands[0]), *operands[1:])
         return ufunc(*operands, **options)
 
+    for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
+        setattr(function, method, _method(ufunc, method))
     return _documented(function, name, _WHERE)
+
+
+def _method(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
+    """Method of a ufunc as NumPy's, of distributed arrays."""
+
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(asarray(a), *args, **options)
+
+    return call
 
 
 PUBLIC: dict[str, Any] = {

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from taskarr import protocols
 from taskarr.api.creation import asarray
 from taskarr.arrays import Array, node_of
 from taskarr.expr import Expr
@@ -14,16 +13,13 @@ from taskarr.ops import elementwise, functions, write
 __all__ = ["piecewise", "select", "where"]
 
 
-def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Array:
+def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     """Elements of ``x`` where the condition is true, of ``y`` elsewhere.
 
-    Raises
-    ------
-    NotImplementedError
-        Without ``x`` and ``y``: this version does not give indices.
+    Without them, the indices where the condition is true, as `nonzero`.
     """
     if x is np._NoValue and y is np._NoValue:
-        raise protocols.refused("where() with one argument")
+        return asarray(condition).nonzero()
     if x is np._NoValue or y is np._NoValue:
         raise ValueError("either both or neither of x and y should be given")
     operands = [node_of(v) for v in (condition, x, y)]

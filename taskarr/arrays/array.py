@@ -9,14 +9,16 @@ from taskarr import protocols
 from taskarr.arrays.calling import dispatched
 from taskarr.arrays.elements import Elements
 from taskarr.arrays.encoding import encode_values
+from taskarr.arrays.indexing import Indexing
 from taskarr.arrays.local import Local
 from taskarr.arrays.methods import Methods
 from taskarr.arrays.operators import Operators, known
+from taskarr.arrays.scanning import Scanning
 from taskarr.arrays.values import Values
 from taskarr.arrays.views import Views
 
 
-class Array(Operators, Views, Elements, Methods, Local, Values):
+class Array(Operators, Views, Indexing, Elements, Methods, Scanning, Local, Values):
     """A NumPy array whose blocks lie on the ranks of a job.
 
     Operations build a graph; values are computed when they are needed. Make arrays with

@@ -8,8 +8,8 @@ import numpy as np
 from taskarr import protocols
 from taskarr.arrays.handle import Handle, node_of, with_nodes
 from taskarr.expr import Expr
-from taskarr.ops import advanced, reductions, ufuncs
-from taskarr.ops.keys import as_tuple, is_basic
+from taskarr.ops import advanced, reductions, scan, ufuncs
+from taskarr.ops.keys import is_basic, view_of_key
 
 Wrap = Callable[[Expr], Handle]
 
@@ -88,15 +88,26 @@ def _reduce(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: An
     return finished(wrap, (found,), outs)[0]
 
 
+def _accumulate(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any) -> Any:
+    outs = outputs(f"{function.__name__}.accumulate", options.pop("out", None))
+    found = scan.accumulate(function, node_of(operands[0]), out=node_of(outs[0]), **options)
+    return finished(wrap, (found,), outs)[0]
+
+
+def _reduceat(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any) -> Any:
+    outs = outputs(f"{function.__name__}.reduceat", options.pop("out", None))
+    array, indices = map(node_of, operands)
+    found = scan.reduceat(function, array, indices, out=node_of(outs[0]), **options)
+    return finished(wrap, (found,), outs)[0]
+
+
 def _at(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any) -> None:
     """Apply a ufunc at the elements that a key selects, once for each time they are selected."""
     target, key, *values = operands
     (target,) = outputs(f"{function.__name__}.at", target)
     if is_basic(key):
-        entries = as_tuple(key)
-        dots = any(entry is Ellipsis for entry in entries)
-        part = target[entries if dots else (*entries, ...)]
-        called(wrap, function, [part, *values], {"out": part})
+        part = target._viewed(view_of_key(target.shape, key))
+        called(wrap, function, [part, *values], {"out": part, "casting": "unsafe"})
         return
     nodes = [node_of(value) for value in values]
     target._become(advanced.accumulated(function, target._expr, with_nodes(key), *nodes))
@@ -106,6 +117,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__call__": called,
     "outer": _outer,
     "reduce": _reduce,
+    "accumulate": _accumulate,
+    "reduceat": _reduceat,
     "at": _at,
 }
 

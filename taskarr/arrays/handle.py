@@ -32,7 +32,7 @@ class Handle:
     the expression it was made from.
     """
 
-    __slots__ = ("_cell", "_fixed", "_lens", "_locked", "_shown")
+    __slots__ = ("__weakref__", "_cell", "_fixed", "_lens", "_locked", "_shown")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
@@ -84,7 +84,9 @@ class Handle:
 
     def _write(self, through: Lens, expr: Expr) -> None:
         whole = lens.written(self._cell.expr, through, expr)
-        if whole.policy.raises:
+        if whole.risky:  # what can't be read must not become what the array is
+            fetch.persist([whole])
+        elif whole.policy.raises:
             fetch.raise_now(whole)
         self._cell.replace(whole)
         fetch.bound_pending(whole)

@@ -1,11 +1,12 @@
 """Python's operators on arrays."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from taskarr import protocols
+from taskarr import fetch, protocols
 from taskarr.arrays.calling import called
 from taskarr.arrays.handle import Handle, node_of
 from taskarr.ops import elementwise, ufuncs
@@ -78,6 +79,9 @@ def _unary(name: str) -> Callable[[Handle], Handle]:
     return method
 
 
+_PRODUCTS = _binary("multiply")[:2]
+
+
 class Operators(Handle):
     """Arithmetic, bitwise operations and comparisons."""
 
@@ -86,7 +90,7 @@ class Operators(Handle):
 
     __add__, __radd__, __iadd__ = _binary("add")
     __sub__, __rsub__, __isub__ = _binary("subtract")
-    __mul__, __rmul__, __imul__ = _binary("multiply")
+    __imul__ = _binary("multiply")[2]
     __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
     __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
     __mod__, __rmod__, __imod__ = _binary("remainder")
@@ -106,6 +110,20 @@ class Operators(Handle):
     __abs__ = _unary("absolute")
     __invert__ = _unary("invert")
     _, __rpow__, __ipow__ = _binary("power")
+
+    def __mul__(self, other: Any) -> Any:
+        return other * self._times() if self._repeats(other) else _PRODUCTS[0](self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return other * self._times() if self._repeats(other) else _PRODUCTS[1](self, other)
+
+    def _times(self) -> int:
+        return fetch.single(self._expr, operator.index)
+
+    def _repeats(self, other: Any) -> bool:
+        """Whether a sequence times this number is the sequence so many times."""
+        sequence = isinstance(other, list | tuple | str | bytes)
+        return sequence and self._fixed and self.dtype.kind in "iu"
 
     def __divmod__(self, other: Any) -> Any:
         return called(self._of, np.divmod, (self, other), {}) if known(other) else NotImplemented

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from taskarr import fetch
 from taskarr.arrays.calling import Wrap, finished, outputs
 from taskarr.arrays.handle import Handle, node_of
 from taskarr.ops import reductions
@@ -29,8 +30,20 @@ def reduced(
     """
     given = reductions.bound(name, args, options, method)
     outs = outputs(name, given.get("out"))
-    nodes = {key: node_of(value) for key, value in given.items()}
+    nodes = {
+        key: node_of(value) if key in ARRAYS else _number(value) for key, value in given.items()
+    }
     return finished(wrap, (reductions.call(name, array._expr, nodes),), outs)[0]
+
+
+ARRAYS = ("out", "where", "initial", "mean", "weights")
+"""Arguments that may be arrays; in others a value of zero dimensions stands for its number."""
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, Handle) or value.shape:
+        return value
+    return fetch.single(value._expr, lambda x: x.item())
 
 
 def method_of(name: str) -> Callable[..., Any]:

@@ -5,9 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from taskarr import fetch
 from taskarr.arrays.handle import Handle, node_of, with_nodes
-from taskarr.expr import filled, view_of
-from taskarr.geometry.strides import order_of
+from taskarr.expr import blank, view_of
 from taskarr.geometry.view import Affine
 from taskarr.ops import advanced, elementwise, lens, views, write
 from taskarr.ops.keys import as_tuple, is_basic, view_of_key
@@ -24,7 +24,10 @@ class Views(Handle):
     def __getitem__(self, key: Any) -> Self:
         if is_basic(key):
             dots = any(entry is Ellipsis for entry in as_tuple(key))
-            return self._viewed(view_of_key(self.shape, key), dots or bool(self.dtype.names))
+            view = view_of_key(self.shape, key)
+            if (view.shape or dots) and any(map(_is_array, as_tuple(key))):
+                return self._of(elementwise.copied(view_of(self._expr, view)), fixed=not dots)
+            return self._viewed(view, dots or bool(self.dtype.names))
         if _names_fields(key) and self.dtype.names:
             return self._through(self._field(key))
         return self._of(advanced.read(self._expr, with_nodes(key)), fixed=False)
@@ -33,7 +36,7 @@ class Views(Handle):
         if self._fixed:
             raise TypeError("a value of zero dimensions does not support item assignment")
         self._check_writable()
-        value = node_of(value)
+        value = node_of(self._checked(value))
         if is_basic(key):
             view = view_of_key(self.shape, key)
             if not view.shape and not any(entry is Ellipsis for entry in as_tuple(key)):
@@ -53,6 +56,15 @@ class Views(Handle):
             raise ValueError(f"fill() takes one value, not an array of shape {value.shape}")
         found = value if isinstance(value, Handle) else write.element(value, self.dtype)
         self[...] = found
+
+    def _checked(self, value: Any) -> Any:
+        """Value to be written; NumPy's scalar for one that may not fit into integers."""
+        if not (isinstance(value, Handle) and value._fixed and self.dtype.kind in "iu"):
+            return value
+        if np.can_cast(value.dtype, self.dtype, "safe"):
+            return value
+        (found,) = fetch.whole([value._expr], "writing a value")
+        return found[()]
 
     def __iter__(self) -> Iterator[Self]:
         if not self.shape:
@@ -196,9 +208,9 @@ class Views(Handle):
         if self.dtype.kind == "c":
             return self._through(Part("imag"))
         np.empty(0, self.dtype).imag  # noqa: B018 - raises for what has no such part
-        zero = np.zeros(1, self.dtype)[0]
-        zeros = filled(zero, self.layout, self._cell.expr.world)
-        zeros.order = order_of(self.shape, self.strides)
+        zeros = blank(self.dtype, self.layout, self._cell.expr.world)
+        if self.flags.fnc:
+            zeros.order = tuple(range(self.ndim))[::-1]
         found = self._of(zeros, self._fixed)
         found._locked = True
         return found
@@ -208,6 +220,11 @@ class Views(Handle):
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
         self.imag[...] = value
+
+
+def _is_array(entry: Any) -> bool:
+    """Whether an entry of a basic key is an array of zero dimensions, for which NumPy copies."""
+    return isinstance(entry, np.ndarray) or (isinstance(entry, Handle) and not entry._fixed)
 
 
 def _names_fields(key: Any) -> bool:

@@ -5,11 +5,15 @@ State: the table of devices, to which a program (or a test) may add.
 
 import os
 import socket
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from scheduler import World
 from taskarr.backend import CPU, Backend
 from taskarr.device.cuda import CUDA
-from taskarr.device.memory import Device, backend_of
+from taskarr.device.memory import Device, DeviceBackend, backend_of
 
 DEVICES: dict[str, Device] = {CUDA.name: CUDA}
 """Kinds of devices besides the processor, by name."""
@@ -29,7 +33,24 @@ def check_device(name: object) -> str:
     return str(name)
 
 
-def opened(name: str, world: World, like: Backend) -> Backend:
+def device_of(x: Any) -> str | None:
+    """Device whose array module made an array, None for the processor.
+
+    Raises
+    ------
+    TypeError
+        For an array on a device that another library made.
+    """
+    if not hasattr(type(x), "__cuda_array_interface__"):
+        return None
+    for device in DEVICES.values():
+        if device.made(x):
+            return device.name
+    kind = f"{type(x).__module__}.{type(x).__qualname__}"
+    raise TypeError(f"an array of type {kind} on a GPU; make it CuPy's first: cupy.asarray(x)")
+
+
+def opened(name: str, world: World, like: Backend) -> DeviceBackend:
     """Memory of the device that this rank takes; ranks of a node take its devices in turn.
 
     Collective.
@@ -52,9 +73,14 @@ def opened(name: str, world: World, like: Backend) -> Backend:
     for rank, (host, count, _) in enumerate(every):
         if isinstance(count, Exception):
             raise type(count)(f"rank {rank} on {host}: {count}") from None
-    before = sum(host == mine[0] for host, _, _ in every[: world.rank])
+    before, beside = (
+        sum(host == mine[0] for host, _, _ in ranks) for ranks in (every[: world.rank], every)
+    )
     assert isinstance(found, int)
-    return backend_of(device, before % found, all(aware for _, _, aware in every), like)
+    here = backend_of(device, before % found, all(aware for _, _, aware in every), like)
+    share = np.array([here.total // 2 // -(-beside // found)], np.int64)
+    least = world.allreduce(share, "min", f"agreeing on the memory budget of {name!r}")
+    return replace(here, share=int(least[0]))
 
 
 def _aware(world: World) -> bool:

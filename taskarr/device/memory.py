@@ -8,6 +8,7 @@ Messages either leave the device's memory as they are, where MPI can read it, or
 A device works on while the program goes on. So whatever is given to MPI is waited for first.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -39,6 +40,14 @@ class Device:
         """Number of devices that this process sees."""
         return int(self.load()[0].cuda.runtime.getDeviceCount())
 
+    def made(self, x: Any) -> bool:
+        """Whether an array is of this array module, which may not be installed."""
+        try:
+            module, _ = self.load()
+        except ImportError:
+            return False
+        return isinstance(x, module.ndarray)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceBackend(Backend):
@@ -54,6 +63,8 @@ class DeviceBackend(Backend):
         Which of the devices that this process sees.
     aware
         Whether MPI reads and writes the device's memory.
+    share
+        Bytes of the memory budget there unless it is set, the same on all ranks.
     """
 
     module: ModuleType
@@ -61,6 +72,7 @@ class DeviceBackend(Backend):
     name: str
     number: int
     aware: bool
+    share: int = sys.maxsize
 
     whole_blocks: ClassVar[bool] = True
 
@@ -69,6 +81,16 @@ class DeviceBackend(Backend):
         """Name of the kind of device."""
         return self.name
 
+    @property
+    def live(self) -> int:
+        """Bytes in use on the device by this process."""
+        return int(self.module.get_default_memory_pool().used_bytes())
+
+    @property
+    def total(self) -> int:
+        """Bytes of the device's memory."""
+        return int(self.module.cuda.runtime.memGetInfo()[1])
+
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Uninitialised brick."""
         return self.module.empty(shape, dtype)
@@ -76,6 +98,10 @@ class DeviceBackend(Backend):
     def here(self, x: Any) -> Any:
         """Array on the device, of one in host memory."""
         return self.xp.asarray(x)
+
+    def own(self, x: Any) -> Any:
+        """Brick with the elements of an array of any device of this kind."""
+        return x.copy("C") if x.device.id == self.number else self.here(x.get())
 
     def buffer(self, nbytes: int) -> Any:
         """Memory that a message is received into."""

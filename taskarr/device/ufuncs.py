@@ -36,6 +36,9 @@ FOLDED = (
 )
 """Ufuncs whose ``reduce`` is many calls, each of which joins neighbours."""
 
+RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+"""Functions of a device module that stand for the ``accumulate`` of a ufunc."""
+
 IDENTITIES = {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}
 
 TRUTHS = ("logical_and", "logical_or", "logical_xor", "logical_not")
@@ -140,6 +143,35 @@ class DeviceUfunc:
         self._module.copyto(out, found, casting="same_kind")
         return out
 
+    def accumulate(self, array: Any, axis: int = 0, out: Any = None) -> Any:
+        """Accumulate as NumPy's method does, except for the order in which elements are combined.
+
+        What the device has no function for is done in steps that join neighbours, then values that
+        lie two, four, eight elements apart.
+        """
+        x = array != 0 if self.name in TRUTHS else array
+        if self.name in RUNNING:
+            found = getattr(self._module, RUNNING[self.name])(x, axis=axis, dtype=x.dtype)
+        elif self.name in REDUCERS or self.name in FOLDED:
+            found, apart, before = x.copy(), 1, (slice(None),) * axis
+            while apart < x.shape[axis]:
+                behind = found[(*before, slice(apart, None))]
+                joined = self._ufunc(found[(*before, slice(0, -apart))], behind)
+                behind[...] = joined
+                apart *= 2
+        else:
+            raise self._refused("accumulate")
+        if out is None:
+            return found
+        self._module.copyto(out, found, casting="same_kind")
+        return out
+
+    def _refused(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"numpy.{self.name}.{method} on a GPU; bring the array to the processor first: "
+            "taskarr.to_device(x, 'cpu')"
+        )
+
     def _reduced(self, x: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
         if self.name in REDUCERS and axes:
             function: Callable[..., Any] = getattr(self._module, REDUCERS[self.name])
@@ -150,10 +182,7 @@ class DeviceUfunc:
         if not axes:
             return x.astype(x.dtype if dtype is None else dtype)
         if self.name not in FOLDED:
-            raise NotImplementedError(
-                f"numpy.{self.name}.reduce on a GPU; bring the array to the processor first: "
-                "taskarr.to_device(x, 'cpu')"
-            )
+            raise self._refused("reduce")
         for axis in axes:
             x = self._folded(x, axis)
         return x if keepdims else x.reshape([n for a, n in enumerate(x.shape) if a not in axes])

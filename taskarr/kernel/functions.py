@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 Call = Callable[..., Any]
 Bind = Callable[[ModuleType], Call]
 
@@ -131,17 +133,41 @@ def computed(name: str, options: Mapping[str, Any], keywords: tuple[str, ...] = 
 
 def _cast(xp: ModuleType) -> Call:
     copyto = xp.copyto
-    return lambda x, out: copyto(out, x, casting="unsafe")
+
+    def cast(x: Any, out: Any) -> None:
+        if x.dtype.kind == "c" and out.dtype.kind not in "cb":
+            x = x.real  # the user was told when the cast was built
+        copyto(out, x, casting="unsafe")
+
+    return cast
 
 
 def _select(xp: ModuleType) -> Call:
     copyto = xp.copyto
+    masks: dict[Any, np.ndarray] = {}
 
     def select(condition: Any, x: Any, y: Any, out: Any) -> None:
-        copyto(out, y, casting="unsafe")
-        copyto(out, x, where=condition, casting="unsafe")
+        word = WORDS.get(out.dtype.itemsize) if xp is np else None
+        if word is None or not x.dtype == y.dtype == out.dtype or out.dtype.names:
+            copyto(out, y, casting="unsafe")
+            copyto(out, x, where=condition, casting="unsafe")
+            return
+        mask = masks.get((word, condition.shape))
+        if mask is None:
+            mask = masks[word, condition.shape] = np.empty(condition.shape, word)
+        copyto(mask, condition)
+        np.negative(mask, out=mask)
+        x, y, out = x.view(word), y.view(word), out.view(word)
+        np.bitwise_xor(x, y, out=out)
+        np.bitwise_and(out, mask, out=out)
+        np.bitwise_xor(out, y, out=out)
 
     return select
+
+
+WORDS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+"""Integers as which elements are selected: ``y ^ ((x ^ y) & mask)`` has no branch, which a mask of
+no order would mislead at every other element."""
 
 
 CAST = Function("cast", _cast)

@@ -52,8 +52,8 @@ PARTS = {
 def field(names: str | tuple[str, ...]) -> tuple[Function, Function]:
     """Functions that read and write a field, or several, of a structured dtype."""
     key: Any = list(names) if isinstance(names, tuple) else names
-    read = _reading(f"field {names!r}", lambda x: x[key])
     if not isinstance(names, tuple):
+        read = _reading(f"field {names!r}", lambda x: x[key])
         return read, _writing(f"with field {names!r}", lambda x: x[key])
 
     def bind(xp: ModuleType) -> Call:
@@ -64,7 +64,17 @@ def field(names: str | tuple[str, ...]) -> tuple[Function, Function]:
 
         return write
 
-    return read, Function(f"with fields {names!r}", bind)
+    return Function(f"fields {names!r}", _whole), Function(f"with fields {names!r}", bind)
+
+
+def _whole(xp: ModuleType) -> Call:
+    """Copy all bytes of elements: those between the fields that are shown are there too."""
+
+    def read(x: Any, out: Any) -> None:
+        raw = np.dtype(("V", x.dtype.itemsize))
+        xp.copyto(out.view(raw), x.view(raw))
+
+    return read
 
 
 @lru_cache(256)
@@ -84,9 +94,10 @@ def pieces(source: np.dtype, target: np.dtype) -> Function:
 
     def bind(xp: ModuleType) -> Call:
         def read(x: Any, number: Any, out: Any) -> None:
-            x, number = xp.ascontiguousarray(x), number.reshape(-1)
-            every = x.reshape(-1, 1).view(target).reshape(*x.shape[:-1], count)
-            xp.copyto(out, xp.take(every, number, axis=-1))
+            x = xp.ascontiguousarray(x)
+            every = x.reshape(-1, 1).view(target).reshape(-1, count)
+            at = xp.arange(x.size).reshape(x.shape)
+            xp.copyto(out, every[at, number])
 
         return read
 

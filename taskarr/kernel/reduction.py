@@ -58,7 +58,11 @@ class Row:
     finish
         ``(xp, state, count, options) -> result``, to be cast to the result dtype.
     located
-        Whether a state depends on where its segment lies.
+        Whether a state depends on where its segment lies. Such states are exact, and may be
+        merged with themselves: neighbouring segments may share the state of both.
+    together
+        ``(xp, flat, starts, fields) -> results`` of segments that lie one behind the other in
+        memory and are reduced over all axes, by one call; None where they can't be.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Row:
     combine: Callable[[ModuleType, State, State], State]
     finish: Callable[..., Any]
     located: bool = False
+    together: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 TILE = 1 << 14
 """Entries that are handled together, so that what is made of them stays in the cache."""
@@ -144,11 +145,79 @@ class Wanted:
             rows = np.repeat(rows, np.diff(edges))
         return positions, rows
 
+    def numbers(self) -> Any:
+        """For each position the number of the row that it asks for."""
+        found = np.empty(len(self.entries), np.int64)
+        for a, b in tiles(0, len(self.rows), 8 * TILE):
+            positions, rows = self.asking(a, b)
+            found[positions] = rows
+        return found
+
 
 def wanted_of(entries: Entries) -> Wanted:
     """Rows that some entries ask for."""
     heads = heads_of(entries)
     return Wanted(entries, heads, entries.addresses(heads))
+
+
+DENSE = 4
+"""Times as many addresses as entries up to which a table over all addresses beats sorting."""
+
+
+def table_over(addresses: np.ndarray, fill: int) -> tuple[np.ndarray, int] | None:
+    """Table with a number for every address from the least to the largest, and the least.
+
+    None where the addresses are too far apart for that.
+    """
+    if not len(addresses):
+        return None
+    low, high = int(addresses.min()), int(addresses.max())
+    count = high - low + 1
+    if count > min(DENSE * len(addresses), np.iinfo(np.int32).max):
+        return None
+    return np.full(count, fill, np.int32), low
+
+
+def numbered(addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Distinct addresses, ascending, and for each entry the number of its own among them.
+
+    None where sorting is better.
+
+    >>> numbered(np.array([7, 5, 7]))
+    (array([5, 7]), array([1, 0, 1], dtype=int32))
+    """
+    found = table_over(addresses, 0)
+    if found is None:
+        return None
+    table, low = found
+    for a, b in tiles(0, len(addresses)):
+        table[addresses[a:b] - low] = 1
+    rows = np.flatnonzero(table)
+    for a, b in tiles(0, len(rows)):
+        table[rows[a:b]] = np.arange(a, b)
+    numbers = np.empty(len(addresses), np.int32)
+    for a, b in tiles(0, len(addresses)):
+        np.take(table, addresses[a:b] - low, mode="clip", out=numbers[a:b])
+    rows += low
+    return rows, numbers
+
+
+def last_entries(addresses: np.ndarray, positions: np.ndarray | None) -> Entries | None:
+    """The last entry of each address, by address; None where sorting is better.
+
+    >>> last_entries(np.array([7, 5, 7]), None).positions(slice(None))
+    array([1, 2], dtype=int32)
+    """
+    found = table_over(addresses, -1)
+    if found is None:
+        return None
+    table, low = found
+    for a, b in tiles(0, len(addresses)):  # of several, NumPy keeps the last
+        table[addresses[a:b] - low] = np.arange(a, b)
+    rows = np.flatnonzero(table >= 0)
+    last = np.take(table, rows)
+    rows += low
+    return Entries(rows, 0, last if positions is None else positions[last])
 
 
 def last_of_each(entries: Entries) -> Any:
@@ -168,7 +237,7 @@ def far_from(addresses: Any, owned: tuple[int, int]) -> Any:
     """Positions of the addresses that another rank owns, ascending."""
     start, stop = owned
     found = [
-        np.flatnonzero(~is_near(addresses[a:b] - start, stop - start)) + a
+        np.flatnonzero((addresses[a:b] - start).view(np.uint64) >= np.uint64(stop - start)) + a
         for a, b in tiles(0, len(addresses), 8 * TILE)
     ]
     return np.concatenate(found) if found else np.empty(0, np.int64)
@@ -177,6 +246,45 @@ def far_from(addresses: Any, owned: tuple[int, int]) -> Any:
 def take(source: Any, rows: Any, out: Any) -> None:
     """Copy rows by number into ``out``; numbers out of range give some row."""
     np.take(source, rows, axis=0, mode="clip", out=out)
+
+
+def room_beside(near: np.ndarray | None, room: np.ndarray, row_bytes: int) -> np.ndarray:
+    """Part of some bytes, as rows, that lies a whole number of rows away from other rows.
+
+    Parameters
+    ----------
+    near
+        The other rows, if there are any.
+    room
+        Bytes, those of one row more than are wanted.
+    """
+    shift = 0 if near is None else (near.ctypes.data - room.ctypes.data) % row_bytes
+    return room[shift : len(room) - row_bytes + shift].view(row_dtype(row_bytes))
+
+
+def spanning(near: np.ndarray | None, kept: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Array that begins with the first of two and ends with the other, so that one call reads both.
+
+    Parameters
+    ----------
+    near, kept
+        Rows that lie a whole number of rows apart (`room_beside`). What lies between them is other
+        memory, or none, and not to be touched.
+
+    Returns
+    -------
+    rows, first, second
+        The array, and the numbers of the first rows of ``near`` and of ``kept`` in it.
+    """
+    if near is None or not len(near):
+        return kept, 0, 0
+    if not len(kept):
+        return near, 0, 0
+    places = [x.ctypes.data for x in (near, kept)]
+    lower, size = min(places), near.itemsize
+    count = (max(places[0] + near.nbytes, places[1] + kept.nbytes) - lower) // size
+    rows = as_strided(near if places[0] == lower else kept, (count,), (size,))
+    return rows, (places[0] - lower) // size, (places[1] - lower) // size
 
 
 def near_of(addresses: np.ndarray, owned: tuple[int, int]) -> Iterator[tuple[Any, Any]]:

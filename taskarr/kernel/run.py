@@ -9,12 +9,14 @@ from typing import Any
 from taskarr.backend import Backend
 from taskarr.faults import NOBODY
 from taskarr.geometry.region import Box, box_shape, box_size
+from taskarr.geometry.view import NEW
 from taskarr.kernel.collect import Collector
 from taskarr.kernel.folder import Folder
+from taskarr.kernel.functions import CAST
 from taskarr.kernel.leaves import Piece, reader, window
-from taskarr.kernel.program import Program, Ref
+from taskarr.kernel.program import Leaf, Program, Ref
 from taskarr.kernel.reduction import State
-from taskarr.kernel.tiles import SEGMENT, TILE, tiles
+from taskarr.kernel.tiles import SEGMENT, TILE, squares, tiles
 
 WHOLE = 1 << 62
 """Elements of a tile that is a block, however large."""
@@ -70,12 +72,23 @@ def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Fo
         One entry per block.
     """
     step = _Stepper(program, frame)
-    if frame.backend.whole_blocks and not program.folds and not program.filters:
+    if _is_free(program, frame.backend):
         around = _around(blocks)
-        if box_size(around) == sum(map(box_size, blocks)):  # one launch for all
+        if box_size(around) == sum(map(box_size, blocks)):
             step.block(around)
             return [Found([], []) for _ in blocks]
-    return [step.block(box) for box in blocks]
+    return step.together(blocks) or [step.block(box) for box in blocks]
+
+
+def _is_free(program: Program, backend: Backend) -> bool:
+    """Whether neighbouring blocks may be computed as one: in one launch, or copied in good tiles.
+
+    Other functions may give other last bits in the last elements of a tile, so their tiles
+    must not depend on which blocks a rank has.
+    """
+    if program.folds or program.filters:
+        return False
+    return backend.whole_blocks or all(call.function is CAST for call in program.calls)
 
 
 def _around(boxes: Sequence[Box]) -> Box:
@@ -124,16 +137,42 @@ class _Stepper:
         self.filters = [(f.mask_ndim, place(f.value), place(f.mask)) for f in program.filters]
         self.args = list(frame.args)
         self.most = SEGMENT if program.folds or not program.calls else TILE
+        turned = any(_is_turned(leaf) for leaf in program.leaves)
+        self.cut = squares if turned and not program.folds and not program.filters else tiles
         self.room = self.most
         if frame.backend.whole_blocks:
-            self.most, self.room = WHOLE, 0
+            self.most, self.room, self.cut = WHOLE, 0, tiles
         self.memory: dict[int, Any] = {}
         self.scratch: dict[tuple[int, ...], list[Any]] = {}
+
+    def together(self, blocks: Sequence[Box]) -> list[Found] | None:
+        """Totals of blocks that lie one behind the other in memory, by one call for all.
+
+        None where blocks are no single segments, or something else is to be computed.
+        """
+        program = self.program
+        if program.calls or program.filters or not len(program.folds) == len(program.leaves) == 1:
+            return None
+        (leaf,) = program.leaves
+        if leaf.kind != "array" or len(self.frame.sources[leaf.source]) != 1:
+            return None
+        ((node, folder, at),) = self.folders
+        sizes, around = [box_size(box) for box in blocks], _around(blocks)
+        whole = len(folder.reduction.axes) == len(around) and sum(sizes) == box_size(around)
+        if not whole or max(sizes) > self.most or any(a[1:] != around[1:] for a in blocks):
+            return None
+        self.faults.at = NOBODY
+        values = self.reads[at](around)
+        if values.shape != box_shape(around) or not values.flags.c_contiguous:
+            return None
+        self.faults.at = node
+        found = folder.totals(values, sizes, around)
+        return None if found is None else [Found([state], []) for state in found]
 
     def block(self, box: Box) -> Found:
         """Compute one block."""
         shape = tuple([hi - lo for lo, hi in box])
-        cut = tiles(shape, self.most)
+        cut = self.cut(shape, self.most)
         if len(cut) == 1:
             values = self.tile(box)
             return Found(self._states(values, shape, box), self._kept(values, cut[0]))
@@ -224,3 +263,9 @@ class _Stepper:
             found.append(memory[:size].reshape(form))
         self.scratch[shape] = found
         return found
+
+
+def _is_turned(leaf: Leaf) -> bool:
+    """Whether a leaf's rows are columns, or the like, of the array that it reads."""
+    walked = [axis for axis in leaf.view.axes if axis != NEW]
+    return leaf.kind == "array" and walked != sorted(walked)

@@ -31,3 +31,24 @@ def tiles(shape: tuple[int, ...], most: int = SEGMENT) -> tuple[Box, ...]:
     spans = [(i, min(i + rows, n)) for i in range(0, n, rows)]
     rest = [[(0, m)] for m in shape[axis + 1 :]]
     return tuple(product(*lead, spans, *rest))
+
+
+COLUMNS = 512
+"""Elements of a row of a tile that reads some array down its columns."""
+
+
+@lru_cache(1024)
+def squares(shape: tuple[int, ...], most: int) -> tuple[Box, ...]:
+    """Boxes that cover a block, of several short rows: good where rows are read as columns.
+
+    Each line of the processor's cache that is read then serves several rows before it is gone.
+
+    >>> len(squares((128, 1024), 1 << 15)), squares((128, 1024), 1 << 15)[0]
+    (4, ((0, 64), (0, 512)))
+    """
+    if not shape or shape[-1] <= COLUMNS:
+        return tiles(shape, most)
+    spans = [(i, min(i + COLUMNS, shape[-1])) for i in range(0, shape[-1], COLUMNS)]
+    return tuple(
+        (*lead, (lo, hi)) for *lead, _ in tiles((*shape[:-1], COLUMNS), most) for lo, hi in spans
+    )

@@ -5,19 +5,21 @@ place of the indices' shape in the result. Boolean arrays stand for the indices 
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
+from scheduler import World
 from taskarr.evaluate import run
 from taskarr.expr import Expr, view_of
 from taskarr.geometry.rows import is_cut
 from taskarr.geometry.view import Affine, broadcast
 from taskarr.ops import masks, write
 from taskarr.ops.elementwise import cast
-from taskarr.ops.gather import checked_index, gather, scatter, scatter_with
+from taskarr.ops.gather import checked_index, gather, scatter
 from taskarr.ops.keys import as_tuple, is_basic, view_of_key
 from taskarr.ops.nonzero import nonzero
 from taskarr.ops.operands import replicated_host
@@ -38,26 +40,55 @@ class Selection:
     axes
         Axes of the view that are indexed.
     indices
-        For each of them.
+        For each of them, of NumPy or distributed.
+    ranges
+        Number and length of the axis that each index still has to be held against; None for
+        indices that are in range.
     place
         First axis of the result that is one of the indices' axes.
     """
 
     view: Affine
     axes: tuple[int, ...]
-    indices: tuple[Expr, ...]
+    indices: tuple[Any, ...]
+    ranges: tuple[tuple[int, int] | None, ...]
     place: int
 
     @property
     def shape(self) -> Shape:
-        """Shape of all indices together."""
-        return np.broadcast_shapes(*[i.shape for i in self.indices])
+        """Shape of all indices together; IndexError where they don't fit."""
+        shapes = [i.shape for i in self.indices]
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            text = " ".join(map(str, shapes)).replace(", ", ",")
+            raise IndexError(
+                "shape mismatch: indexing arrays could not be broadcast together with shapes "
+                f"{text}"
+            ) from None
 
     @property
     def result(self) -> Shape:
         """Shape of what is selected."""
         rest = [n for k, n in enumerate(self.view.shape) if k not in self.axes]
         return (*rest[: self.place], *self.shape, *rest[self.place :])
+
+    def checked(self, world: World) -> tuple[Expr, ...]:
+        """Indices in range and not negative; where nothing is selected NumPy looks at none.
+
+        Raises
+        ------
+        IndexError
+            When they don't fit together, or one is out of range, on all ranks.
+        """
+        if 0 in self.shape:
+            return (replicated_host(np.zeros(self.shape, np.int64), world),) * len(self.indices)
+        found = []
+        for index, span in zip(self.indices, self.ranges, strict=True):
+            if span is not None:
+                index = _in_range(index, *span)
+            found.append(index if isinstance(index, Expr) else replicated_host(index, world))
+        return tuple(found)
 
 
 def read(x: Expr, key: Any) -> Expr:
@@ -73,19 +104,20 @@ def read(x: Expr, key: Any) -> Expr:
     IndexError
         As NumPy, on all ranks.
     """
-    entries = _entries(key)
-    _expanded(entries, x.shape)  # which counts them
+    entries = entries_of(key)
+    expanded(entries, x.shape)  # which counts them
     mask = _only_mask(entries)
     kept = range(0 if mask is None else len(mask.shape), len(x.shape))
-    if mask is not None and 0 not in x.shape and not is_cut(x.layout, kept):
+    if mask is not None and (0 in mask.shape or not is_cut(x.layout, kept)):
         return masks.read(x, _as_node(mask, x))
     chosen = selection(x, entries)
+    indices = chosen.checked(x.world)
     source, first = view_of(x, chosen.view), chosen.axes[0]
     if chosen.axes == tuple(range(first, first + len(chosen.axes))):
-        found = gather(source, chosen.indices, first)
+        found = gather(source, indices, first)
     else:
         order = moveaxis(source.shape, chosen.axes, range(len(chosen.axes)))
-        found, first = gather(view_of(source, order), chosen.indices), 0
+        found, first = gather(view_of(source, order), indices), 0
     count = len(chosen.shape)
     places = (range(first, first + count), range(chosen.place, chosen.place + count))
     return view_of(found, moveaxis(found.shape, *places))
@@ -107,25 +139,28 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
     IndexError, ValueError, TypeError
         As NumPy, on all ranks.
     """
-    entries = _entries(key)
-    _expanded(entries, x.shape)  # which counts them
+    entries = entries_of(key)
+    expanded(entries, x.shape)  # which counts them
     mask = _only_mask(entries)
-    ndim = value.ndim if isinstance(value, np.ndarray) else len(np.shape(value))
-    ndim = len(value.shape) if isinstance(value, Expr) else ndim
-    if mask is not None and len(mask.shape) == len(x.shape) and len(entries) == 1 and ndim > 1:
-        raise TypeError(
-            "boolean array indexing assignment requires a 0 or 1-dimensional input, this one has "
-            f"{ndim} dimensions"
-        )
-    if mask is not None and ndim <= len(x.shape) - len(mask.shape):
-        return masks.written(x, _as_node(mask, x), value)
-    chosen = selection(x, entries)
+    node = None if mask is None else _as_node(mask, x)
+    chosen = selection(x, entries) if node is None else None
+    value = write.as_given(value, x.dtype)
+    ndim = len(value.shape) if isinstance(value, Expr) else np.ndim(value)
+    if node is not None:
+        if node.shape == x.shape and len(entries) == 1 and ndim > 1:
+            raise TypeError(
+                "boolean array indexing assignment requires a 0 or 1-dimensional input, this one "
+                f"has {ndim} dimensions"
+            )
+        if ndim <= len(x.shape) - len(node.shape):
+            return masks.written(x, node, value)
+    chosen = chosen or selection(x, entries)
     if not isinstance(value, Expr):
-        host = np.asarray(value)
+        structured = x.dtype.names and not isinstance(value, np.ndarray | np.generic)
+        host = np.asarray(value, x.dtype if structured else None)
         host = host if host.ndim else np.asarray(write.element(value, x.dtype))
         value = replicated_host(host, x.world)
-    values = _values(cast(value, x.dtype), chosen)
-    return _put(x, chosen, lambda source: scatter(source, chosen.indices, values))
+    return _put(x, chosen, None, _values(cast(value, x.dtype), chosen))
 
 
 def accumulated(function: np.ufunc, x: Expr, key: Any, value: Any = None) -> Expr:
@@ -145,28 +180,31 @@ def accumulated(function: np.ufunc, x: Expr, key: Any, value: Any = None) -> Exp
     IndexError, ValueError, TypeError
         As NumPy, on all ranks.
     """
-    chosen = selection(x, _entries(key))
+    chosen = selection(x, entries_of(key))
     if value is None:
         function.at(np.empty(0, x.dtype), np.zeros(0, np.intp))
-        return _put(x, chosen, lambda source: scatter_with(function, source, chosen.indices))
+        return _put(x, chosen, function, None)
     node = value if isinstance(value, Expr) else replicated_host(np.asarray(value), x.world)
     blank = np.empty(0, x.dtype), np.zeros(0, np.intp), np.empty(0, node.dtype)
     function.at(*blank)  # which refuses what it can't take
-    values = _values(node, chosen)
-    return _put(x, chosen, lambda source: scatter_with(function, source, chosen.indices, values))
+    if len(node.shape) > len(chosen.result):
+        raise ValueError(f"values of shape {node.shape} don't fit the indices' {chosen.result}")
+    return _put(x, chosen, function, _values(node, chosen))
 
 
-def _put(x: Expr, chosen: Selection, scattered: Callable[[Expr], Expr]) -> Expr:
-    """The array with what a scatter makes of the selected part, indexed axes first."""
+def _put(x: Expr, chosen: Selection, function: np.ufunc | None, values: Expr | None) -> Expr:
+    """The array with values scattered into the selected part, indexed axes first."""
+    indices = chosen.checked(x.world)
     source = view_of(x, chosen.view)
     order = moveaxis(source.shape, chosen.axes, range(len(chosen.axes)))
-    return write.put(x, order.after(chosen.view), scattered(view_of(source, order)))
+    source = view_of(source, order)
+    found = scatter(source, indices, values, function)
+    return write.put(x, order.after(chosen.view), found)
 
 
 def _values(value: Expr, chosen: Selection) -> Expr:
     """Values for a scatter: the indices' axes first, or only what all rows get."""
-    while len(value.shape) > len(chosen.result) and value.shape[0] == 1:
-        value = view_of(value, view_of_key(value.shape, 0))
+    value = _without_leading(value, len(chosen.result))
     try:
         whole = broadcast(value.shape, chosen.result)
     except ValueError:
@@ -183,13 +221,23 @@ def _values(value: Expr, chosen: Selection) -> Expr:
     )
 
 
+def _without_leading(value: Expr, ndim: int) -> Expr:
+    """Values without the leading axes that are too many, if no element is lost by that."""
+    extra = max(0, len(value.shape) - ndim)
+    if not extra or prod(value.shape) != prod(value.shape[extra:]):
+        return value
+    if 0 in value.shape:
+        return replicated_host(np.empty(value.shape[extra:], value.dtype), value.world)
+    return view_of(value, view_of_key(value.shape, (0,) * extra))
+
+
 def selection(x: Expr, entries: Sequence[Any]) -> Selection:
     """What the entries of a key select of an array; at least one is an array."""
     shape = x.shape
     basic: list[Any] = []
     arrays: list[tuple[int, int, Any]] = []
     at = axis = 0
-    for entry in _expanded(entries, shape):
+    for entry in expanded(entries, shape):
         if not _is_array(entry):
             basic.append(entry)
             at += not isinstance(entry, int)
@@ -202,64 +250,49 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
     view = view_of_key(shape, tuple(basic))
     _check_masks(shape, arrays)
     axes: list[int] = []
-    indices: list[Expr] = []
+    indices: list[Any] = []
+    ranges: list[tuple[int, int] | None] = []
     for first, axis, entry in arrays:
-        found = _indices(entry, x, axis)
+        if entry.dtype == np.bool_:
+            found, span = _where(entry, x.world), None
+        else:
+            found, span = [entry], (axis, shape[axis])
         axes += range(first, first + len(found))
         indices += found
-    _check_together(indices)
+        ranges += [span] * len(found)
     count = max(len(i.shape) for i in indices)
-    return Selection(view, tuple(axes), tuple(indices), _place(entries, len(shape), count))
+    place = _place(entries, len(shape), count)
+    return Selection(view, tuple(axes), tuple(indices), tuple(ranges), place)
 
 
-def _indices(entry: Any, x: Expr, axis: int) -> list[Expr]:
-    """Checked indices that an array of a key stands for."""
-    if entry.dtype != np.bool_:
-        return [_checked(entry, x, axis)]
-    if not entry.shape:
-        if isinstance(entry, Expr):
-            known = everywhere(entry)
-            run([known], "reading a key")
-            entry = known.value
-        return [replicated_host(np.zeros(int(entry), np.int64), x.world)]
-    if isinstance(entry, Expr):
-        return list(nonzero(entry))
-    return [replicated_host(i.astype(np.int64), x.world) for i in np.nonzero(entry)]
+def _where(mask: Any, world: World) -> list[Any]:
+    """Indices that a mask of a key stands for."""
+    if not mask.shape:
+        return [np.zeros(int(mask), np.int64)]
+    return list(nonzero(mask) if isinstance(mask, Expr) else np.nonzero(mask))
 
 
-def _checked(entry: Any, x: Expr, axis: int) -> Expr:
-    """Index array in range and not negative."""
-    length = x.shape[axis]
-    if isinstance(entry, Expr):
-        return checked_index(entry, length, axis)
-    host = entry.astype(np.int64)
-    wrong = (host < -length) | (host >= length)
+def _in_range(index: Any, axis: int, length: int) -> Any:
+    """Index array in range and not negative, as int64."""
+    if isinstance(index, Expr):
+        return checked_index(index, length, axis)
+    index = index.astype(np.int64)
+    wrong = (index < -length) | (index >= length)
     if wrong.any():
-        first = host[wrong][0]
+        first = index[wrong][0]
         raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
-    return replicated_host(np.where(host < 0, host + length, host), x.world)
+    return np.where(index < 0, index + length, index)
 
 
 def _check_masks(shape: Shape, arrays: Sequence[tuple[int, int, Any]]) -> None:
     for _, axis, entry in arrays:
         sizes = entry.shape if entry.dtype == np.bool_ else ()
         for k, (n, m) in enumerate(zip(shape[axis:], sizes, strict=False), axis):
-            if n != m:
+            if m and n != m:
                 raise IndexError(
                     f"boolean index did not match indexed array along axis {k}; size of axis is "
                     f"{n} but size of corresponding boolean axis is {m}"
                 )
-
-
-def _check_together(indices: Sequence[Expr]) -> None:
-    shapes = [i.shape for i in indices]
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        text = " ".join(map(str, shapes)).replace(", ", ",")
-        raise IndexError(
-            f"shape mismatch: indexing arrays could not be broadcast together with shapes {text}"
-        ) from None
 
 
 def _place(entries: Sequence[Any], ndim: int, count: int) -> int:
@@ -289,7 +322,7 @@ def _place(entries: Sequence[Any], ndim: int, count: int) -> int:
     return next(k for k, n in enumerate(found) if n != 1)
 
 
-def _entries(key: Any) -> list[Any]:
+def entries_of(key: Any) -> list[Any]:
     """Entries of a key: None, ``...``, slices, integers, and arrays.
 
     Raises
@@ -315,7 +348,17 @@ def _entry(entry: Any) -> Any:
         _refuse()
     if entry.dtype.kind not in "biu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    if isinstance(entry, Expr) and not entry.shape:
+        found = _known(entry)
+        return int(found) if found.dtype.kind in "iu" else found
     return entry
+
+
+def _known(x: Expr) -> Any:
+    """The value of zero dimensions, on all ranks."""
+    known = everywhere(x)
+    run([known], "reading a key")
+    return known.value
 
 
 def _refuse() -> NoReturn:
@@ -329,7 +372,7 @@ def _is_array(entry: Any) -> bool:
     return isinstance(entry, np.ndarray | Expr)
 
 
-def _expanded(entries: Sequence[Any], shape: Shape) -> list[Any]:
+def expanded(entries: Sequence[Any], shape: Shape) -> list[Any]:
     """Entries with ``...`` written out, so that every axis has one."""
     consumed = 0
     for entry in entries:
@@ -359,7 +402,7 @@ def _only_mask(entries: Sequence[Any]) -> Any:
 
 
 def _as_node(mask: Any, x: Expr) -> Expr:
-    """Mask as a node, checked."""
-    found = masks.as_mask(mask, x)
-    assert found is not None
-    return found
+    """Mask over the leading axes as a node, checked unless it has no elements."""
+    if 0 not in mask.shape:
+        _check_masks(x.shape, [(0, 0, mask)])
+    return mask if isinstance(mask, Expr) else replicated_host(mask, x.world)

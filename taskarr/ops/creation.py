@@ -91,6 +91,8 @@ def full(shape: Any, value: Any, dtype: Any, place: Placement) -> Expr:
     """Node filled with one value of zero dimensions."""
     sizes = shape_of(shape)
     kind = checked_dtype(np.asarray(value).dtype if dtype is None else np.dtype(dtype))
+    if not kind.itemsize:  # text of the width of the value
+        kind = np.full(np.shape(value), value, kind).dtype
     typed = np.full((), value, kind)[()]
     return Expr(FILL, (), kind, place.layout(sizes, kind), place.world, (typed,))
 

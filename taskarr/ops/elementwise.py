@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import World
+from scheduler.comm.where import user_place
 from taskarr import faults
 from taskarr.evaluate import run
 from taskarr.expr import Elementwise, Expr, keep_order, same_world
@@ -85,13 +86,23 @@ def copied(x: Expr) -> Expr:
 
 def cast(x: Expr, dtype: Any, casting: str = "unsafe") -> Expr:
     """Node with the elements as another dtype."""
-    dtype = checked_dtype(np.empty(0, x.dtype).astype(dtype, casting=casting).dtype)  # type: ignore[call-overload]
+    wanted = np.dtype(dtype)
+    allowed: Any = np.can_cast
+    loses = x.dtype.kind == "c" and wanted.kind in "iuf" and allowed(x.dtype, wanted, casting)
+    if loses:
+        faults.warn(np.exceptions.ComplexWarning(LOST), user_place(), x.world.rank)
+    else:
+        wanted = np.empty(0, x.dtype).astype(dtype, casting=casting).dtype  # type: ignore[call-overload]
+    dtype = checked_dtype(wanted)
     if dtype == x.dtype:
         return x
     node = combined(CAST, [x], dtype)
     if x.dtype.kind in "SU" and dtype.kind not in "SU":
         run([node], "astype")  # which raises where NumPy does, for text that is no such value
     return node
+
+
+LOST = "Casting complex values to real discards the imaginary part"
 
 
 def select(
@@ -168,7 +179,7 @@ def _check_local(inputs: Sequence[Expr], operands: Sequence[Any]) -> None:
         box = None if x.layout.replicated else x.layout.brick(x.world.rank)
         part = None if box is None else tuple(hi - lo for lo, hi in box)
         for host in operands:
-            if isinstance(host, np.ndarray) and host.shape == part:
+            if isinstance(host, np.ndarray) and host.shape == part != x.shape:
                 raise ValueError(
                     f"a NumPy array of shape {part} does not broadcast with an array of shape "
                     f"{x.shape}, of which this rank owns as many elements; a NumPy operand is "

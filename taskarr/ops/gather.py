@@ -154,39 +154,22 @@ def in_rows(x: Expr, leading: int) -> Expr:
     return moved_to(x, layout_for(x.world, x.shape, x.dtype, split=axes))
 
 
-def scatter(x: Expr, indices: Sequence[Expr], values: Expr) -> Expr:
-    """The array with other rows at indices along its first axes; of several the last one stays.
+def scatter(
+    x: Expr, indices: Sequence[Expr], values: Expr | None, function: np.ufunc | None = None
+) -> Expr:
+    """The array with other rows at indices along its first axes.
 
     Parameters
     ----------
     x, indices
         As in `gather`.
     values
-        Of the array's dtype; broadcast to the indices' shape, then that of the remaining axes.
-    """
-    return _scattered(None, x, indices, values)
-
-
-def scatter_with(
-    function: np.ufunc, x: Expr, indices: Sequence[Expr], values: Expr | None = None
-) -> Expr:
-    """The array after ``function.at(x, indices, values)``, as NumPy has it.
-
-    Parameters
-    ----------
+        Broadcast to the indices' shape, then that of the remaining axes; None for a function of one
+        operand.
     function
-        Of one operand, or of two.
-    x, indices
-        As in `gather`.
-    values
-        Second operands, as in `scatter`, of any dtype that NumPy takes.
+        What combines an element with each of its values, in C order of the indices, as
+        ``function.at``; None: the last value stays, and values are of the array's dtype.
     """
-    return _scattered(function, x, indices, values)
-
-
-def _scattered(
-    function: np.ufunc | None, x: Expr, indices: Sequence[Expr], values: Expr | None
-) -> Expr:
     same_world((x, *indices, *(() if values is None else (values,))))
     leading, indices = len(indices), aligned(indices)
     shape = (*indices[0].shape, *x.shape[leading:])

@@ -1,8 +1,8 @@
-"""Keys: NumPy's basic indexing as affine views, and boolean masks recognised."""
+"""Keys: NumPy's basic indexing as affine views."""
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -83,32 +83,3 @@ def _index(entry: Any, length: int, axis: int) -> int:
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
     return index + length if index < 0 else index
-
-
-def refuse(key: Any) -> NoReturn:
-    """Raise what a key that is neither basic nor one mask deserves.
-
-    Raises
-    ------
-    IndexError
-        For entries that are no index in NumPy either.
-    NotImplementedError
-        For arrays of integers and masks beside other entries, which come later.
-    """
-    for entry in as_tuple(key):
-        kind = getattr(getattr(entry, "dtype", None), "kind", None)
-        texts = isinstance(entry, list) and any(isinstance(e, str) for e in entry)
-        if texts or isinstance(entry, str | float | complex | dict) or (kind and kind not in "biu"):
-            raise IndexError(
-                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
-                f"integer or boolean arrays are valid indices, not {entry!r}"
-            )
-    raise NotImplementedError(
-        f"indexing with {_shown(key)}: this version reads slices, integers, and one boolean mask "
-        "over the leading axes; fetch the array with a.numpy() for other keys"
-    )
-
-
-def _shown(key: Any) -> str:
-    text = repr(key).replace("\n", " ")
-    return text if len(text) <= 60 else text[:57] + "..."

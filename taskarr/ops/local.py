@@ -12,6 +12,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from scheduler import SPMDError, World
 from scheduler.agreement import close_run
+from taskarr.backend import CPU
+from taskarr.device.choosing import device_of
 from taskarr.evaluate import run
 from taskarr.expr import Expr, held, moved_to
 from taskarr.geometry.grid import MOST_BLOCKS, block_bytes
@@ -30,7 +32,7 @@ def from_local(block: Any, split: int, world: World) -> Expr:
     """Node of which each rank owns the piece that it passes; collective.
 
     The pieces follow each other along an axis in the order of the ranks. Each is cut into blocks
-    of the usual size, so that the grid depends on the pieces.
+    of the usual size, so that the grid depends on the pieces. Pieces on a device stay there.
 
     Raises
     ------
@@ -38,26 +40,40 @@ def from_local(block: Any, split: int, world: World) -> Expr:
         When the pieces don't fit together or can't be cut, on every rank.
     """
     agree(world, f"from_local(split={split})")
-    data = together(world, lambda: _piece(block, world), "from_local")
-    pieces = world.allgather((data.shape, data.dtype), "from_local")
+    data, device = together(world, lambda: _piece(block), "from_local")
+    every = world.allgather((data.shape, data.dtype, device), "from_local")
+    pieces = [(shape, dtype) for shape, dtype, _ in every]
     _check_alike(pieces)
+    _check_together([where for _, _, where in every])
     layout = _layout(pieces, normalize_axis_index(split, data.ndim), world)
-    if not data.size:
-        return held(None, data.dtype, layout, world)
-    brick = runtime(world).backend.empty(data.shape, data.dtype)
-    brick[...] = data
-    return held(brick, data.dtype, layout, world)
+    memory = runtime(world).backend_on(device or CPU)
+    brick = together(world, lambda: memory.own(data), "from_local")
+    found = held(brick if data.size else None, data.dtype, layout, world)
+    if device is not None:
+        found.settle(device)
+    return found
 
 
-def _piece(block: Any, world: World) -> np.ndarray:
+def _piece(block: Any) -> tuple[Any, str | None]:
+    """A rank's piece, and the device on which it lies, None for the processor."""
     if hasattr(block, "layout"):
         raise TypeError("from_local() takes this rank's piece as a NumPy array; pass a.local")
-    on_device = hasattr(type(block), "__cuda_array_interface__")
-    data = np.asarray(runtime(world).backend.host(block) if on_device else block)
+    device = device_of(block)
+    data = np.asarray(block) if device is None else block
     checked_dtype(data.dtype)
     if not data.ndim:
         raise ValueError("from_local() joins pieces along an axis; this one has no axes")
-    return data
+    return data, device
+
+
+def _check_together(devices: Sequence[str | None]) -> None:
+    """Raise on every rank unless all pieces lie on one device."""
+    for rank, device in enumerate(devices):
+        if device != devices[0]:
+            raise TypeError(
+                f"from_local(): the piece of rank 0 lies on {devices[0] or CPU!r}, that of rank "
+                f"{rank} on {device or CPU!r}; pass all pieces on one device"
+            )
 
 
 def _check_alike(pieces: Sequence[Piece]) -> None:
@@ -173,7 +189,8 @@ class LocalWrite:
         run([node], "local_write()")
         agree(node.world, "the start of local_write()")
         if node.value is None:
-            self.given = np.empty((0,) * len(node.shape), node.dtype)
+            memory = runtime(node.world).backend_on(node.device)
+            self.given = memory.empty((0,) * len(node.shape), node.dtype)
         else:
             self.brick = node.value.copy()
             self.given = self.brick.view()

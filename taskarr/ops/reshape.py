@@ -7,9 +7,7 @@ result's layout if that has none.
 
 from math import prod
 
-import numpy as np
-
-from taskarr.expr import RESHAPED, Expr, filled, moved_to, view_of
+from taskarr.expr import RESHAPED, Expr, blank, moved_to, view_of
 from taskarr.geometry.flat import flat_of, has_blocks_of_rows, in_rows, shaped
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.view import NEW, Affine
@@ -24,7 +22,7 @@ def reshaped(x: Expr, shape: tuple[int, ...]) -> Expr:
         return view_of(x, view)
     if not prod(shape):
         layout = layout_for(x.world, shape, x.dtype)
-        return filled(np.zeros(1, x.dtype)[0], layout, x.world)
+        return blank(x.dtype, layout, x.world)
     if x.layout.replicated:
         return _seen(x, layout_for(x.world, shape, x.dtype, split=None))
     flat = flat_of(x.layout)

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.expr import Expr
+from taskarr.expr import FILE, Expr
 from taskarr.geometry.region import Region, region_shape
 from taskarr.ops.creation import Placement, shape_of
 from taskarr.ops.operands import checked_dtype
-from taskarr.ops.store import FILE
 
 
 class Sliced:

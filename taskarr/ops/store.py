@@ -17,7 +17,7 @@ import numpy as np
 from scheduler import World
 from scheduler.comm.where import user_line
 from taskarr.evaluate import run
-from taskarr.expr import Expr, Generate, moved_to, view_of
+from taskarr.expr import FILE, Expr, moved_to, view_of
 from taskarr.geometry.grid import even_bounds
 from taskarr.geometry.owners import balance, dealt
 from taskarr.geometry.region import Region, region_shape, region_size
@@ -25,7 +25,6 @@ from taskarr.geometry.view import transpose
 from taskarr.ops.operands import checked_dtype, layout_for
 from taskarr.runtime import agree, runtime
 
-FILE = Generate("file")
 UNEVEN = 1.1
 """Balance above which rows are dealt out evenly before they are written."""
 

@@ -103,7 +103,9 @@ def _output(
     """Node of one output; under a mask in the dtype of what it replaces, whose values it keeps."""
     if mask is True:
         return combined(function, operands, dtype, world)
-    kept = np.zeros((), dtype)[()] if out is None else out
+    kept: Any = out
+    if out is None:  # a scalar of text does not keep its width
+        kept = np.zeros((), dtype) if dtype.kind in "SU" else np.zeros((), dtype)[()]
     return combined(function, [*operands, mask, kept], kept.dtype, world)
 
 
@@ -170,7 +172,7 @@ def _asked(
 
 def _bound(function: Caller, number: int, masked: bool, options: Options, world: World) -> Function:
     """Kernel function of one output of a call."""
-    name, find = _known_as(function, world)
+    name, find = known_as(function, world)
     kept = {key: value for key, value in options.items() if key not in _SHAPING}
     if "dtype" in kept:
         kept["dtype"] = np.dtype(kept["dtype"])
@@ -179,7 +181,7 @@ def _bound(function: Caller, number: int, masked: bool, options: Options, world:
     return variant(name, find, (number, function.nout), masked, kept)
 
 
-def _known_as(function: Caller, world: World) -> tuple[str, Bind]:
+def known_as(function: Caller, world: World) -> tuple[str, Bind]:
     """Name of a ufunc that no other one has, and how an array module's is found.
 
     Ufuncs that are not NumPy's are numbered in the order in which this world meets them, which
@@ -255,7 +257,9 @@ def power(base: Expr, exponent: Any) -> Expr:
     """Node of ``base ** exponent``, with NumPy's short cuts for some scalar exponents."""
     if type(exponent) is int and exponent == 2:
         return apply("square", [base])
-    if type(exponent) in (int, float) and exponent in _POWERS and base.dtype.kind in "fc":
+    plain = base.dtype.kind == "f" or (base.dtype.kind == "c" and exponent not in (-1.0, 2.0))
+    whole = base.dtype.kind == "c" and type(exponent) is int
+    if type(exponent) in (int, float) and exponent in _POWERS and (plain or whole):
         return apply(_POWERS[exponent], [base])
     return apply("power", [base, exponent])
 
@@ -266,6 +270,15 @@ _EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _structures(name: str) -> Function:
+    """Function of two structures; NumPy compares their fields, but has no ufunc for it."""
+    same = _EQUALITIES[name]
+    return Function(f"{name} structures", lambda xp: lambda x, y, out: xp.copyto(out, same(x, y)))
+
+
+STRUCTURES = {name: _structures(name) for name in _EQUALITIES}
+
+
 def compared(name: str, operands: Sequence[Any]) -> Expr:
     """Node of ``==`` or ``!=``: what can't be compared is not equal, as NumPy's operators say."""
     try:
@@ -274,6 +287,8 @@ def compared(name: str, operands: Sequence[Any]) -> Expr:
         found = np.asarray(_EQUALITIES[name](*[empty_like(x) for x in operands]))
         if found.dtype != np.bool_:
             raise
+        if all(np.dtype(getattr(x, "dtype", object)).names for x in operands):
+            return combined(STRUCTURES[name], operands, found.dtype)
     known = [x for x in operands if isinstance(x, Expr)]
     shape = np.broadcast_shapes(
         *[x.shape if isinstance(x, Expr) else np.shape(x) for x in operands]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from taskarr.geometry.strides import kept_order
 from taskarr.geometry.view import NEW, Affine, broadcast, identity
 from taskarr.geometry.view import transpose as ordered
 
@@ -190,8 +191,8 @@ def strides_in(like: np.ndarray, shape: Shape) -> tuple[int, ...] | None:
 
 def memory_order(like: np.ndarray) -> Affine:
     """View whose axes go from the slowest to the fastest in memory."""
-    order = sorted(range(like.ndim), key=lambda a: (-abs(like.strides[a]), a))
-    return ordered(like.shape, tuple(order))
+    order = kept_order(((like.shape, like.strides),), like.shape)
+    return ordered(like.shape, tuple(range(like.ndim)) if order is None else order)
 
 
 VIEWS = {

@@ -26,11 +26,25 @@ def element(value: Any, dtype: np.dtype) -> Any:
     return found[0]
 
 
+def as_given(value: Any, dtype: np.dtype) -> Any:
+    """Value to be written: nested sequences as an array of the dtype, all else as it is.
+
+    Raises
+    ------
+    ValueError, TypeError, OverflowError
+        As NumPy, which converts each number of a list by itself.
+    """
+    if isinstance(value, Expr | np.ndarray) or not (dtype.names or np.ndim(value)):
+        return value
+    with faults.at_once("cast"):
+        return np.asarray(value, dtype)
+
+
 def check_single(value: Any, dtype: np.dtype) -> None:
     """Raise what NumPy raises where one element is given anything but one value."""
     if isinstance(value, Expr):
         value = np.zeros([min(n, 2) for n in value.shape], value.dtype)
-    if np.ndim(value):
+    if np.ndim(value) and not (dtype.names and isinstance(value, tuple)):
         np.empty(1, dtype)[0] = value
 
 
@@ -54,8 +68,12 @@ def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) ->
         When the value can't be cast.
     """
     shape = target.shape if shape is None else shape
+    if not isinstance(value, Expr | np.ndarray) and not target.dtype.names:
+        _check_depth(value, len(shape))
+    value = as_given(value, target.dtype)
     if not isinstance(value, Expr):
-        host = np.asarray(value)
+        structured = target.dtype.names and not isinstance(value, np.ndarray | np.generic)
+        host = np.asarray(value, target.dtype if structured else None)
         if host.ndim == 0:
             args = (element(value, target.dtype),)
             return Expr(FILL, (), target.dtype, target.layout, target.world, args)
@@ -68,6 +86,16 @@ def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) ->
             f"could not broadcast input array from shape {value.shape} into shape {shape}"
         ) from None
     return view_of(cast(value, target.dtype), view)
+
+
+def _check_depth(value: Any, ndim: int) -> None:
+    """Raise ValueError for a sequence that is nested deeper than the axes that it is written to."""
+    depth = np.ndim(value)
+    if depth > ndim:
+        raise ValueError(
+            f"a sequence nested {depth} deep is written where there are {ndim} axes; leading axes "
+            "of length 1 are taken off arrays only"
+        )
 
 
 def _without_leading(value: Expr, ndim: int) -> Expr:

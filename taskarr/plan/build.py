@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 from scheduler.plan import Plan
-from taskarr.expr import Filtered, Gather, Put, Reshaped, Scatter, Stored
+from taskarr.expr import Filtered, Gather, Put, Reshaped, Scan, Scatter, Stored
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.region import Box, box_shape, box_size
 from taskarr.geometry.view import Affine
@@ -25,6 +25,7 @@ from taskarr.plan.recorder import (
     raw_key,
 )
 from taskarr.plan.reduce import first_blocks, groups, reduction_steps
+from taskarr.plan.scan import scan_steps
 from taskarr.plan.stages import CountRows
 from taskarr.plan.tasks import (
     Allocate,
@@ -131,6 +132,9 @@ class _Builder:
             return
         if isinstance(node.op, Scatter):
             scatter_steps(self.recorder, self.graph, root, self.rank)
+            return
+        if isinstance(node.op, Scan):
+            scan_steps(self.recorder, self.graph, root, self.rank)
             return
         assert isinstance(node.op, Reshaped), node.op
         step, box = self.recorder.step("reshape"), node.layout.brick(self.rank)

@@ -21,7 +21,9 @@ from taskarr.kernel.route import (
     as_rows,
     entries_of,
     far_from,
-    row_dtype,
+    numbered,
+    room_beside,
+    spanning,
     take,
     tiles,
     wanted_of,
@@ -102,10 +104,10 @@ class Gathering:
     """One rank's part in a gather.
 
     State: the result being filled (`out`, its rows `into`); the addresses that are wanted; the
-    positions of those that are far (``far``), what is wanted from others (``want``, which numbers
-    the far positions), and where in it each rank's part begins (``spans``). The wanted rows are
-    kept in ``kept`` until all are there; None where that would be too many, so that they are placed
-    as they come.
+    positions of those that are far (``far``); which rows they want from others, by address
+    (``rows``), and where in these each rank's part begins (``spans``). The wanted rows are kept in
+    ``kept`` until all are there, and ``numbers`` has for each far position that of its row; where
+    they would be too many, both are None, and rows are placed as they come, as ``want`` says.
     """
 
     def __init__(self, source: Source, rank: int, result: Any, values: Any) -> None:
@@ -123,14 +125,22 @@ class Gathering:
             self.into = as_rows(self.out, source.row_bytes)
             self.addresses = self.addresses_of(part)
         self.far = far_from(self.addresses, (self.start, self.stop))
-        most = int(source.rows.starts[-1])
-        entries = entries_of(self.addresses[self.far], None, len(self.far), most)
-        self.want = wanted_of(entries)
-        self.spans = np.searchsorted(self.want.rows, source.rows.starts)
-        count = len(self.want.rows)
+        self._name()
+        self.spans = np.searchsorted(self.rows, source.rows.starts)
+
+    def _name(self) -> None:
+        """Find the rows that are wanted from others, each once, and see whether they fit."""
+        asked, size = self.addresses[self.far], self.source.row_bytes
         self.kept: Any = None
-        if count * source.row_bytes <= Company.buffer:
-            self.kept = host_empty(self.backend, (count,), row_dtype(source.row_bytes))
+        self.want: Any = None
+        self.rows, self.numbers = numbered(asked) or (None, None)
+        if self.rows is None or len(self.rows) * size > Company.buffer:
+            most = int(self.source.rows.starts[-1])
+            self.want = wanted_of(entries_of(asked, None, len(asked), most))
+            self.rows, self.numbers = self.want.rows, None
+        if len(self.rows) * size <= Company.buffer:
+            room = host_empty(self.backend, ((len(self.rows) + 1) * size,), np.dtype(np.uint8))
+            self.kept = room_beside(self.near, room, size)
 
     def result(self) -> Any:
         """The result's brick, or None."""
@@ -155,17 +165,14 @@ class Gathering:
         """Fill the result with the own rows and those kept."""
         if self.kept is None:
             return
-        slots = np.empty(len(self.far), np.int64)
-        for a, b in tiles(0, len(self.want.rows), 8 * TILE):
-            numbers, rows = self.want.asking(a, b)
-            slots[numbers] = rows
+        numbers = self.want.numbers() if self.numbers is None else self.numbers
+        rows, near, kept = spanning(self.near, self.kept)
         edges = [*range(0, len(self.addresses), TILE), len(self.addresses)]
         bounds = np.searchsorted(self.far, edges).tolist()
         for (a, b), (first, last) in zip(pairwise(edges), pairwise(bounds), strict=True):
-            self._take_near(a, b)
-            if first < last:
-                rows = np.take(self.kept, slots[first:last], mode="clip")
-                self.into[self.far[first:last]] = rows
+            which = self.addresses[a:b] - (self.start - near)
+            which[self.far[first:last] - a] = np.add(numbers[first:last], kept, dtype=np.int64)
+            take(rows, which, self.into[a:b])
 
     def _take_near(self, first: int, last: int) -> None:
         """Copy own rows; where others belong, some own row."""
@@ -280,7 +287,7 @@ def _requests(
     """Pieces with row numbers, as their owners count."""
     starts = job.source.rows.starts
     outs = [
-        send(peer, job.want.rows[c:d] - starts[peer])
+        send(peer, job.rows[c:d] - starts[peer])
         for peer, a, b in mine
         for c, d in tiles(a, b, most)
     ]

@@ -19,6 +19,7 @@ from taskarr.kernel.route import (
     Target,
     as_rows,
     entries_of,
+    last_entries,
     last_of_each,
     near_of,
     take,
@@ -99,6 +100,7 @@ class Scattering:
         if self.brick is not None:
             self.target = Target(self.brick, what.row, what.function, what.dtype)
         self.addresses = np.empty(0, np.int64)
+        self.last: Any = None
         leading = len(what.rows.shape)
         if asks:
             flat = tuple(index.reshape(-1) for index in arrays[:leading])
@@ -120,10 +122,13 @@ class Scattering:
             if sum(len(p) for p, _ in found) < len(addresses):
                 positions = np.concatenate([p for p, _ in found] or [np.empty(0, np.int64)])
                 addresses = addresses[positions]
-        most = int(self.what.rows.starts[-1])
-        self.entries = entries_of(addresses, positions, len(self.addresses), most)
-        self.last = last_of_each(self.entries) if self.what.function is None else None
-        self.count = len(self.entries) if self.last is None else len(self.last)
+        found = None if self.what.function else last_entries(addresses, positions)
+        if found is None:
+            most = int(self.what.rows.starts[-1])
+            found = entries_of(addresses, positions, len(self.addresses), most)
+            self.last = None if self.what.function else last_of_each(found)
+        self.entries = found
+        self.count = len(found) if self.last is None else len(self.last)
 
     def which(self, first: int, last: int) -> Any:
         """Entries ``[first, last)`` of those that count."""

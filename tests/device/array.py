@@ -59,7 +59,7 @@ def wrapped(found: Any, sources: Sequence[Any] = ()) -> Any:
     for source in sources:
         if isinstance(source, ndarray) and np.may_share_memory(source._data, data):
             return ndarray(data, source._memory)
-    return ndarray(data, Memory())
+    return ndarray(data, Memory(data.nbytes))
 
 
 def only(name: str, known: Sequence[str], args: Sequence[Any], options: dict[str, Any]) -> None:

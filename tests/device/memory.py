@@ -15,7 +15,14 @@ import numpy as np
 COUNT = 4
 """Devices that there are."""
 
+TOTAL = 80 << 30
+"""Bytes of a device's memory."""
+
+UNIT = 512
+"""Bytes of which a device's pool gives whole multiples."""
+
 _here = threading.local()
+_used = [0] * COUNT
 
 
 class Stream:
@@ -83,14 +90,19 @@ def stream_of(device: int) -> Stream:
 class Memory:
     """What arrays that share memory have in common: the device, and the last work that writes it.
 
-    State: the stream of that work and its number there.
+    State: its size in the device's pool; the stream of that work and its number there.
     """
 
-    __slots__ = ("device", "number", "stream")
+    __slots__ = ("device", "nbytes", "number", "stream")
 
-    def __init__(self) -> None:
+    def __init__(self, nbytes: int) -> None:
         self.device = current_device()
+        self.nbytes = -(-nbytes // UNIT) * UNIT
+        _used[self.device] += self.nbytes
         self.wrote()
+
+    def __del__(self) -> None:
+        _used[self.device] -= self.nbytes
 
     def wrote(self) -> None:
         """Note work of this thread's stream that writes it."""
@@ -101,6 +113,14 @@ class Memory:
     def pending(self) -> bool:
         """Whether it is not known that all that writes it is done."""
         return self.number > self.stream.done
+
+
+class MemoryPool:
+    """Where the present device's memory comes from."""
+
+    def used_bytes(self) -> int:
+        """Bytes that arrays lie in."""
+        return _used[current_device()]
 
 
 def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:

@@ -30,7 +30,16 @@ from typing import Any
 import numpy as np
 
 from tests.device.array import Ufunc, bare, check_dtype, ndarray, only, real_for, wrapped
-from tests.device.memory import COUNT, Device, Memory, current_device, empty_pinned, stream_of
+from tests.device.memory import (
+    COUNT,
+    TOTAL,
+    Device,
+    Memory,
+    MemoryPool,
+    current_device,
+    empty_pinned,
+    stream_of,
+)
 from tests.device.signatures import ABSENT, FUNCTIONS, PLAIN, parameters
 
 __all__ = ["array", "asarray", "asnumpy", "cuda", "empty_pinned", "ndarray"]
@@ -38,7 +47,11 @@ __all__ = ["array", "asarray", "asnumpy", "cuda", "empty_pinned", "ndarray"]
 cuda = SimpleNamespace(
     Device=Device,
     get_current_stream=lambda: stream_of(current_device()),
-    runtime=SimpleNamespace(getDeviceCount=lambda: COUNT, getDevice=current_device),
+    runtime=SimpleNamespace(
+        getDeviceCount=lambda: COUNT,
+        getDevice=current_device,
+        memGetInfo=lambda: (TOTAL - MemoryPool().used_bytes(), TOTAL),
+    ),
 )
 """Devices and streams."""
 
@@ -53,7 +66,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, *, blocking: bool = Fa
         raise RuntimeError("host memory may be read after this call; pass blocking=True")
     found = np.array(obj, dtype)
     check_dtype(found.dtype)
-    return ndarray(found, Memory())
+    return ndarray(found, Memory(found.nbytes))
 
 
 def asarray(
@@ -75,7 +88,7 @@ def asnumpy(
 def _empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
     data = np.empty(shape, check_dtype(dtype))
     data.reshape(-1).view(np.uint8).fill(0xA5)
-    return ndarray(data, Memory())
+    return ndarray(data, Memory(data.nbytes))
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = None) -> None:
@@ -119,7 +132,7 @@ _NAMES: dict[str, Any] = {
     if isinstance(getattr(np, name), np.ufunc) and name not in ABSENT
 }
 _NAMES.update((name, _function(name, known)) for name, known in parameters(FUNCTIONS).items())
-_NAMES.update(empty=_empty, copyto=_copyto, ufunc=Ufunc)
+_NAMES.update(empty=_empty, copyto=_copyto, ufunc=Ufunc, get_default_memory_pool=MemoryPool)
 _NAMES.update((name, getattr(np, name)) for name in ("dtype", "newaxis", "pi", "inf", "nan"))
 
 

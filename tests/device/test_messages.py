@@ -26,7 +26,7 @@ def memory(world, request, monkeypatch):
     monkeypatch.setenv("TASKARR_GPU_MPI", request.param)
     here = runtime(world)
     here.devices.clear()
-    with quiet(), taskarr.settings(**TINY, device=STRICT.name):
+    with quiet(), taskarr.settings(**{**TINY, "device": STRICT.name}):
         found = here.backend_on(STRICT.name)
         assert found.aware is (request.param == "1")
         yield found

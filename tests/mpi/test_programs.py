@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import taskarr
 from tests.layouts import TINY, quiet
 from tests.programs import makes, steps
-from tests.test_fuzz import close, job, play, scale_of
+from tests.test_fuzz import close, grain_of, job, play, scale_of
 
 pytestmark = pytest.mark.ranks(2, 3)
 
@@ -32,9 +32,9 @@ def test_programs(world, first, rest):
             found, raised = job(world, program)
     assert raised == errors
     expected = [np.asarray(x) for x in expected]
-    scale = scale_of(expected)
+    scale, eps = scale_of(expected), grain_of(expected)
     for number, (x, y) in enumerate(zip(found, expected, strict=True)):
-        assert close(x, y, scale), f"variable {number}: {x!r}, NumPy {y!r}"
+        assert close(x, y, scale, eps), f"variable {number}: {x!r}, NumPy {y!r}"
 
 
 def test_data_moved(world):

@@ -15,7 +15,7 @@ from taskarr.api import Array
 from taskarr.arrays import node_of
 from taskarr.evaluate import run
 from taskarr.geometry.rows import following, is_in_order, rows_of
-from taskarr.ops.gather import checked_index, gather, scatter, scatter_with, take_rows
+from taskarr.ops.gather import checked_index, gather, scatter, take_rows
 from taskarr.plan import route, spread
 from taskarr.plan.company import Company
 from tests.layouts import CUT, LAYOUTS, RANKS, TINY, Placing, on_ranks
@@ -59,9 +59,7 @@ def written(x, values, *indices, function=None):
         return x
     nodes = checked(x, indices)
     values = None if values is None else node_of(taskarr.asarray(values))
-    if function is None:
-        return Array._of(scatter(node_of(x), nodes, values))
-    return Array._of(scatter_with(function, node_of(x), nodes, values))
+    return Array._of(scatter(node_of(x), nodes, values, function))
 
 
 def reading(x, indices, other=ROW):

@@ -99,16 +99,6 @@ def test_wrong_keys_raise_as_in_numpy():
     verify(checks, ranks=(1, 2), flow=False)
 
 
-@pytest.mark.parametrize(
-    "key", [[0, 1], np.array([1, 2]), ([0], [1]), (slice(None), [True] * 5), True]
-)
-def test_keys_of_a_later_version_name_a_way_out(key):
-    with pytest.raises(NotImplementedError, match="numpy"):
-        taskarr.zeros((7, 5))[key]
-    with pytest.raises(NotImplementedError, match="numpy"):
-        taskarr.zeros((7, 5))[key] = 1
-
-
 def test_views_move_nothing():
     def job(world):
         a = taskarr.asarray(numbers((7, 5)), split=0).persist()

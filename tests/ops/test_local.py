@@ -9,14 +9,12 @@ import pytest
 
 import taskarr
 from scheduler import SPMDError
+from taskarr.runtime import runtime
+from tests.device import strict
+from tests.device.install import STRICT, host
 from tests.layouts import LAYOUTS, MESSAGES, RANKS, on_ranks, uneven
 
 X = np.arange(35.0).reshape(7, 5)
-
-
-def host(brick):
-    """Brick in the processor's memory, where the suite runs on another device."""
-    return brick if isinstance(brick, np.ndarray) else brick.get()
 
 
 def pieces(n, axis=0, x=X):
@@ -55,6 +53,39 @@ def test_pieces_are_joined(axis):
         np.testing.assert_array_equal(c, X * 2)
         assert total == X.sum()
         np.testing.assert_allclose(mean, X.mean(axis=1))
+
+
+def test_pieces_on_a_device_stay_there():
+    def job(world):
+        with taskarr.settings(device=STRICT.name):  # this rank's device
+            taskarr.zeros(3).persist()
+        mine = pieces(world.size, 0)[world.rank]
+        other = strict.asarray(mine, blocking=True)
+        there = taskarr.from_local(other)
+        other[...] = -1
+        strict.cuda.Device(0).use()
+        far = strict.asarray(mine, blocking=True)
+        strict.cuda.Device(runtime(world).backend_on(STRICT.name).number).use()
+        moved = taskarr.from_local(far)
+        assert there.device == moved.device == STRICT.name
+        assert isinstance(there.local, strict.ndarray)
+        if world.size > 1:
+            with pytest.raises(TypeError, match="rank 1 on 'strict'"):
+                taskarr.from_local(other if world.rank else mine)
+        return (there * 2).numpy(), (there - moved).numpy()
+
+    for n in (1, 2, 5):
+        doubled, nothing = on_ranks(n, job, device="cpu").value
+        np.testing.assert_array_equal(doubled, X * 2)
+        assert not nothing.any()
+
+
+def test_pieces_of_other_libraries_on_a_device_name_a_way_out():
+    class Tensor:
+        __cuda_array_interface__ = None
+
+    with pytest.raises(TypeError, match=r"Tensor.*cupy\.asarray"):
+        taskarr.from_local(Tensor())
 
 
 def test_pieces_of_other_kinds():

@@ -184,10 +184,31 @@ def test_writes_of_rows_and_distributed_values():
     verify(checks, placings=LAYOUTS[:5])
 
 
-def test_an_array_of_values_names_a_way_out():
-    a = taskarr.arange(5)
-    with pytest.raises(NotImplementedError):
-        a[a > 2] = np.array([1, 2])
+def test_values_for_each_selected_element():
+    acts = {
+        "elements": lambda a, m: (m, np.arange(m.sum()) * -1.5),
+        "rows": lambda a, m: (m[:, 0], np.arange(m[:, 0].sum() * 5).reshape(-1, 5)),
+        "distributed": lambda a, m: (a > 20, a[a > 20][::-1]),
+    }
+
+    def write(key_and_value):
+        def act(xp, a):
+            key, value = key_and_value(a, numbers() % 3 == 1)
+            a[key] = value
+            return a
+
+        return act
+
+    checks = [Check(name, write(given), (numbers(),)) for name, given in acts.items()]
+    verify(checks, ranks=(1, 3), placings=LAYOUTS[:4])
+
+
+def test_masks_beside_axes_of_length_zero():
+    """The number of rows is that of true elements though no row has any."""
+    x = np.zeros((3, 0, 2))
+    masks = (np.array([True, False, True]), np.zeros((3, 0), bool), np.zeros((3, 0, 2), bool))
+    checks = [Check(f"{m.shape}", lambda xp, a, m: a[m], (x, m)) for m in masks]
+    verify(checks, ranks=(1, 3), placings=LAYOUTS[:4], flow=False)
 
 
 def test_selected_rows_stay_on_their_ranks():
@@ -219,8 +240,9 @@ def test_rows_are_dealt_out_anew_when_one_rank_has_them_all():
         assert max(size for _, size in ran) <= 1.5 * 100 / n + 2
 
 
-@pytest.mark.parametrize("n", RANKS)
-def test_masks_without_elements(n):
+@pytest.mark.parametrize("split", [0, 1, None])
+@pytest.mark.parametrize("n", (1, 3))
+def test_masks_without_elements(n, split):
     x = np.arange(9).reshape(3, 3)
     shapes = ((0,), (0, 3), (3, 0), (0, 2), (0, 3, 1))
 
@@ -233,7 +255,7 @@ def test_masks_without_elements(n):
         return found.shape, found.dtype
 
     def job(world):
-        a = taskarr.asarray(x, split=0)
+        a = taskarr.asarray(x, split=split)
         return [shape_of(a, shape) for shape in shapes], a.numpy()
 
     found, after = on_ranks(n, job).value

@@ -16,7 +16,7 @@ from taskarr.kernel import random as kernel
 from taskarr.ops import random as ops
 from taskarr.ops.distributions import DISTRIBUTIONS
 from taskarr.runtime import runtime
-from tests.layouts import LAYOUTS, RANKS, on_ranks
+from tests.layouts import LAYOUTS, RANKS, TINY, on_ranks
 from tests.oracle import outcome
 from tests.test_random_statistics import ARGUMENTS
 
@@ -135,7 +135,7 @@ def test_an_array_is_drawn_once_and_only_where_it_is_read(monkeypatch):
         found = make(rng().normal(size=50, split=0)).numpy()  # 25 blocks of one tile
         return len(begun), found
 
-    with taskarr.settings(block=16, replicate=False):
+    with taskarr.settings(**TINY):
         assert tiles(lambda x: x * 2)[0] == 25
         assert tiles(lambda x: x[10:20] * 2)[0] == 5
         assert tiles(lambda x: x[::-1] * 2)[0] == 25
@@ -383,7 +383,7 @@ def test_seeds_that_differ_are_told_under_debug():
 
     def drawn(world):
         source = rng()
-        with taskarr.settings(debug=True, block=16, replicate=False):
+        with taskarr.settings(**TINY, debug=True):
             if world.rank:
                 source.random(3)
             source.random(8).numpy()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import taskarr
+from tests.device.install import host
 from tests.layouts import LAYOUTS, RANKS, on_ranks
 from tests.oracle import Check, verify
 
@@ -137,7 +138,7 @@ def test_columns_are_read_by_their_owners(tmp_path):
     def job(world):
         a = taskarr.load(tmp_path / "x.npy", split=1)
         a.persist()
-        return world.counters["file_read_bytes"], a.local
+        return world.counters["file_read_bytes"], host(a.local)
 
     ran = on_ranks(2, job, alike=False).values
     assert sum(nbytes for nbytes, _ in ran) == 6 * 20 * 8

@@ -8,7 +8,7 @@ import pytest
 from scheduler.plan import Stage, Task
 from taskarr.api import Array
 from taskarr.arrays import node_of
-from taskarr.ops.gather import gather, scatter, scatter_with
+from taskarr.ops.gather import gather, scatter
 from taskarr.plan.route import AskForRows, SendKnownRows, TakeRows
 from taskarr.plan.spread import SendToOwners, WriteRows
 from tests.plan.ghost import plan_for, plans_for
@@ -33,9 +33,7 @@ def writing(split, index, value, function=None):
     def program(make):
         x, i = make((16, 9), split=split), make((30,), "i8", split=index)
         v = make((30, 9) if value == 0 else (9,), split=value)
-        if function is None:
-            return Array._of(scatter(node_of(x), [node_of(i)], node_of(v)))
-        return Array._of(scatter_with(function, node_of(x), [node_of(i)], node_of(v)))
+        return Array._of(scatter(node_of(x), [node_of(i)], node_of(v), function))
 
     return program
 

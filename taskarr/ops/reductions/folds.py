@@ -35,9 +35,12 @@ def fold(name: str, function: Function, x: Expr, given: Given) -> Expr:
     if 0 in x.shape:
         return of_nothing(function, x, given)
     result = result_dtype(function, x, given)
-    initial = _initial(given.get("initial"), result)
-    if name in CASTING and given.get("dtype") is None:
-        result = in_output(result, x.dtype, given)
+    if given.get("dtype") is None and (name in CASTING or given.get("initial") is not None):
+        wider = in_output(result, x.dtype, given)
+        if name not in CASTING and wider != result:
+            x = cast(x, wider)
+        result = wider
+    initial = _initial(given.get("initial"), result, given.get("out"))
     source = x.dtype
     if "where" in given:
         identity = _identity(name, result)
@@ -58,11 +61,17 @@ def in_output(result: np.dtype, dtype: np.dtype, given: Given) -> np.dtype:
     return np.result_type(dtype, out)
 
 
-def _initial(value: Any, result: np.dtype) -> Any:
-    """What a reduction starts from, as NumPy makes it the result's; None for nothing."""
+def _initial(value: Any, result: np.dtype, out: Expr | None) -> Any:
+    """What a reduction starts from, as NumPy makes it the result's; None for nothing.
+
+    NumPy puts it into the output first, whose dtype it takes on.
+    """
     if value is None:
         return None
-    return cast(value, result) if isinstance(value, Expr) else np.full((), value, result)[()]
+    if isinstance(value, Expr):
+        return cast(value, result)
+    first = np.full((), value, result if out is None else out.dtype)
+    return first.astype(result)[()]
 
 
 def _identity(name: str, result: np.dtype) -> Any:

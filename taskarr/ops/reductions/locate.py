@@ -37,6 +37,8 @@ def partial(
     find = getattr(xp, name)
     start, lengths = place
     inner = tuple([x.shape[a] for a in axes])
+    if len(axes) == x.ndim and xp is np:
+        return _first_of(name, x.reshape(-1), inner, start, lengths, specs)
     if len(axes) == x.ndim:
         flat = x.reshape(-1)
         at = xp.asarray(find(flat), specs[1].dtype).reshape((1,) * x.ndim)
@@ -48,6 +50,21 @@ def partial(
         value = xp.zeros(at.shape, x.dtype) if whole else xp.take_along_axis(x, at, axis)
     at = _moved(at, inner, [start[a] for a in axes], lengths)
     return xp.asarray(value, specs[0].dtype), xp.asarray(at, specs[1].dtype)
+
+
+def _first_of(
+    name: str,
+    flat: Any,
+    inner: tuple[int, ...],
+    start: Sequence[int],
+    lengths: tuple[int, ...],
+    specs: tuple[FieldSpec, ...],
+) -> State:
+    """State of a segment of which one element is left, with few calls."""
+    at = int(getattr(flat, name)())
+    form = (1,) * len(inner)
+    index = np.full(form, _moved(at, inner, start, lengths), specs[1].dtype)
+    return flat[at : at + 1].astype(specs[0].dtype).reshape(form), index
 
 
 @lru_cache(1024)
@@ -63,7 +80,7 @@ def _lies_alike(inner: tuple[int, ...], lengths: tuple[int, ...]) -> bool:
     return all(here == there for n, here, there in pairs if n > 1)
 
 
-def _moved(at: Any, inner: tuple[int, ...], start: list[int], lengths: tuple[int, ...]) -> Any:
+def _moved(at: Any, inner: tuple[int, ...], start: Sequence[int], lengths: tuple[int, ...]) -> Any:
     """Flat index in the whole of a flat index in a segment of these lengths."""
     strides = _strides(lengths)
     found = sum(map(operator.mul, start, strides))
@@ -77,6 +94,13 @@ def _moved(at: Any, inner: tuple[int, ...], start: list[int], lengths: tuple[int
 
 def prefer(name: str, xp: ModuleType, a: State, b: State) -> State:
     """The better of two states, by asking NumPy which of two values it would take."""
+    if a[1] is b[1]:
+        return a
+    if xp is np and a[1].size == 1:
+        if a[1].item() > b[1].item():
+            a, b = b, a
+        pair = np.concatenate((a[0], b[0]), axis=None)
+        return b if getattr(pair, name)() else a
     early = a[1] < b[1]
     if not early.all():
         a, b = (

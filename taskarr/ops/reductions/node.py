@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from taskarr.expr import Expr, Reduce, moved_to, view_of
+from taskarr.expr import Expr, Reduce, lies_in_order, moved_to, strides_of, view_of
 from taskarr.geometry.grid import block_bytes
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import on_root, replicated
+from taskarr.geometry.strides import kept_order
 from taskarr.geometry.view import NEW, Affine
 from taskarr.kernel.reduction import Reduction, Row
 from taskarr.ops.operands import layout_for, settled
@@ -73,7 +74,11 @@ def node(
     kept = tuple(a for a in range(len(x.shape)) if a not in axes)
     shape = tuple(x.shape[a] for a in kept)
     layout, final = _layouts(x, kept, shape, result)
-    found = moved_to(Expr(Reduce(reduction), (x,), result, layout, x.world), final)
+    reduced = Expr(Reduce(reduction), (x,), result, layout, x.world)
+    if not lies_in_order(x):
+        before = strides_of(x)
+        reduced.order = kept_order(((shape, tuple(before[a] for a in kept)),), shape)
+    found = moved_to(reduced, final)
     if not keepdims:
         return found
     axes = tuple(kept.index(a) if a in kept else NEW for a in range(len(x.shape)))

@@ -28,10 +28,25 @@ def _accumulate(name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields
         return truth.count(xp, x, axes, fields)
     loop = moments.loop_of(x.dtype, merged)
     other = None if loop == x.dtype else loop  # a ufunc takes no dtype with a time unit
+    if len(axes) == x.ndim:
+        found = _together(name, xp, x.reshape(-1), FIRST, fields)
+        if found is not None:
+            return (found.reshape((1,) * x.ndim),)
     found = row_sums(xp, x, axes) if name == "add" and other is None else None
     if found is None:
         found = reduced(getattr(xp, name), x, axes, other)
     return (found if found.dtype == merged else found.astype(merged),)
+
+
+FIRST = np.zeros(1, np.intp)
+
+
+def _together(name: str, xp: ModuleType, flat: Any, starts: Any, fields: Specs) -> Any:
+    """Sums of runs of elements that begin at ``starts``, in their own dtype; None for others."""
+    merged = fields[0].dtype
+    if xp is not np or moments.loop_of(flat.dtype, merged) != flat.dtype:
+        return None
+    return getattr(xp, name).reduceat(flat, starts).astype(merged, copy=False)
 
 
 def _fold(name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: Specs) -> State:
@@ -58,7 +73,8 @@ def _of_ufunc(name: str, ufunc: str, partial: Any = None, finish: Any = _same) -
 
 
 def _of_sum(name: str, ufunc: str, finish: Any = _same) -> Row:
-    return Row(name, _one_wide, bound(_accumulate, ufunc), bound(_combine, ufunc), finish)
+    partial, together = bound(_accumulate, ufunc), bound(_together, ufunc)
+    return Row(name, _one_wide, partial, bound(_combine, ufunc), finish, together=together)
 
 
 def _of_place(name: str) -> Row:

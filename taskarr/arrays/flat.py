@@ -1,0 +1,152 @@
+"""The elements of an array in one row, as ``a.flat`` shows them."""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from taskarr.arrays.handle import Handle, node_of
+from taskarr.expr import Expr
+from taskarr.ops import edits, write
+from taskarr.ops.elementwise import copied
+from taskarr.ops.picks import flat_where, take
+
+_INVALID = "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid"
+
+
+class Flat:
+    """An array's elements in C order: read and written by index, slice, index array or mask.
+
+    State: the array; how many elements ``next`` has given.
+
+    Parameters
+    ----------
+    base
+        The array, which writes go to.
+    """
+
+    __slots__ = ("_given", "base")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self._given = 0
+
+    def __len__(self) -> int:
+        return prod(self.base.shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._given >= len(self):
+            raise StopIteration
+        self._given += 1
+        return self[self._given - 1]
+
+    def copy(self) -> Any:
+        """Array of its own of the elements."""
+        return self.base.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.copy().__array__(dtype, copy)
+
+    def __getitem__(self, key: Any) -> Any:
+        base = self.base
+        key = self._checked(key)
+        if isinstance(key, int):
+            return base[np.unravel_index(key, base.shape)] if base.shape else base[()]
+        node = base._expr
+        if isinstance(key, slice):
+            found = edits.read_slice(node, range(len(self))[key])
+            return base._of(copied(found), fixed=False)
+        return base._of(take(node, _places(key)), fixed=False)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        base = self.base
+        if base._fixed:
+            raise TypeError("a value of zero dimensions does not support item assignment")
+        base._check_writable()
+        if isinstance(key, tuple) and not key:
+            raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
+        key, value = self._checked(key), node_of(value)
+        if isinstance(key, int):
+            self._set_one(key, value)
+        elif isinstance(key, slice):
+            base._become(edits.write_slice(base._expr, range(len(self))[key], value))
+        else:
+            base._become(edits.write_at(base._expr, _places(key), value))
+
+    def _set_one(self, index: int, value: Any) -> None:
+        base = self.base
+        if getattr(value, "shape", ()) or (value is node_of(value) and np.ndim(value)):
+            raise ValueError("Error setting single item of array.")
+        at = np.unravel_index(index, base.shape) if base.shape else ()
+        try:
+            if not isinstance(value, Expr):
+                value = write.element(value, base.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError("Error setting single item of array.") from error
+        base[(*at, ...)] = base._of(value) if isinstance(value, Expr) else value
+
+    def _checked(self, key: Any) -> Any:
+        """Key as an integer in range, a slice, or an array."""
+        if isinstance(key, tuple):
+            if len(key) > 1:
+                raise IndexError(
+                    "too many indices for flat iterator: flat iterator is 1-dimensional, but "
+                    f"{len(key)} were indexed"
+                )
+            key = key[0] if key else Ellipsis
+        if key is Ellipsis:
+            return slice(None)
+        if isinstance(key, slice):
+            return key
+        if isinstance(key, list | tuple):
+            key = _listed(key)
+        if not isinstance(key, np.ndarray | Handle):
+            return self._index(key)
+        return self._array(key)
+
+    def _index(self, key: Any) -> int:
+        n = len(self)
+        if isinstance(key, bool) or not hasattr(key, "__index__"):
+            raise IndexError(f"{_INVALID} indices")
+        at = key.__index__()
+        if not -n <= at < n:
+            raise IndexError(f"index {at} is out of bounds for size {n}")
+        return at % n
+
+    def _array(self, key: Any) -> Any:
+        if key.dtype == np.bool_:
+            if key.ndim > 1:
+                raise IndexError(
+                    "too many indices for flat iterator: flat iterator is 1-dimensional, but "
+                    f"{key.ndim} were indexed"
+                )
+            if key.shape != (len(self),):
+                raise IndexError(
+                    "boolean index did not match indexed flat iterator along axis 0; size of axis "
+                    f"is {len(self)} but size of corresponding boolean axis is {key.size}"
+                )
+            return key
+        if key.dtype.kind not in "iu":
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        return key if key.ndim else self._index(key)
+
+
+def _places(key: Any) -> Any:
+    """Index that an index array or a mask stands for."""
+    if key.dtype != np.bool_:
+        return node_of(key)
+    return flat_where(key._expr) if isinstance(key, Handle) else np.flatnonzero(key)
+
+
+def _listed(key: Any) -> np.ndarray:
+    found = np.asarray(key)
+    if found.dtype == np.bool_:
+        raise IndexError(
+            "a list of booleans is no index of a flat array; make a boolean array of it"
+        )
+    return found if found.size else found.astype(np.intp)

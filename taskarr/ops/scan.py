@@ -1,0 +1,209 @@
+"""Scans: running sums, products and extremes along an axis, and reductions of stretches of it."""
+
+import operator
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from taskarr.expr import Expr, Scan, blank, filled, moved_to, view_of
+from taskarr.kernel.scan import Accumulation
+from taskarr.ops.elementwise import apply, cast, select
+from taskarr.ops.joining import joined
+from taskarr.ops.keys import view_of_key
+from taskarr.ops.operands import layout_for, settled
+from taskarr.ops.reductions.arguments import into
+from taskarr.ops.reductions.asked import Given, result_dtype
+from taskarr.ops.reductions.folds import CASTING, in_output
+from taskarr.ops.reductions.ufuncs import NAMES, ufunc_reduce
+from taskarr.ops.reshape import reshaped
+from taskarr.ops.ufuncs import known_as
+
+CUMULATIVE = {
+    "cumsum": "add",
+    "cumprod": "multiply",
+    "nancumsum": "add",
+    "nancumprod": "multiply",
+    "cumulative_sum": "add",
+    "cumulative_prod": "multiply",
+}
+"""Functions that accumulate, and with which ufunc."""
+
+FEW = 64
+"""Stretches up to which `reduceat` reduces each by itself."""
+
+
+def cumulative(name: str, x: Expr, given: Given) -> Expr:
+    """Node of one of the `CUMULATIVE` functions, called as NumPy's.
+
+    Parameters
+    ----------
+    name
+        Which.
+    x
+        What is accumulated.
+    given
+        ``axis dtype out include_initial``, those that were given; arrays as expressions.
+
+    Raises
+    ------
+    TypeError, ValueError, numpy.exceptions.AxisError
+        As NumPy.
+    """
+    given = {key: value for key, value in given.items() if key != "out" or value is not None}
+    dtype = result_dtype(getattr(np, name), x, given)
+    ufunc, axis = getattr(np, CUMULATIVE[name]), given.get("axis")
+    if axis is None or not x.shape:
+        x, axis = reshaped(x, (prod(x.shape),)), 0
+    if name.startswith("nan") and x.dtype.kind in "fc":
+        identity = np.array(ufunc.identity).astype(x.dtype)[()]
+        x = select(apply("isnan", [x]), identity, x, x.dtype)
+    axis = normalize_axis_index(operator.index(axis), len(x.shape))
+    found = _accumulated(ufunc, x, axis, dtype, given)
+    if given.get("include_initial"):
+        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+        layout = layout_for(x.world, shape, found.dtype, split=None)
+        first = filled(np.array(ufunc.identity).astype(found.dtype)[()], layout, x.world)
+        found = joined([first, found], axis)
+    return _into(found, given)
+
+
+def accumulate(
+    function: np.ufunc, x: Expr, axis: Any = 0, dtype: Any = None, out: Expr | None = None
+) -> Expr:
+    """Node of ``function.accumulate(x, axis, dtype, out)``.
+
+    Raises
+    ------
+    NotImplementedError
+        For a ufunc that is not known to be associative, if the axis is cut into blocks.
+    TypeError, ValueError, numpy.exceptions.AxisError
+        As NumPy.
+    """
+    given = _given(axis=axis, dtype=dtype, out=out)
+    result = result_dtype(function.accumulate, x, given)
+    return _into(_accumulated(function, x, _axis_of(x, axis), result, given), given)
+
+
+def _given(**options: Any) -> Given:
+    return {key: value for key, value in options.items() if key != "out" or value is not None}
+
+
+def _axis_of(x: Expr, axis: Any) -> int:
+    """The only axis that a ufunc's method was given, in one of NumPy's ways."""
+    if axis is None:
+        axis = 0
+    elif isinstance(axis, tuple):
+        (axis,) = axis
+    return normalize_axis_index(operator.index(axis), len(x.shape))
+
+
+def _accumulated(function: np.ufunc, x: Expr, axis: int, dtype: np.dtype, given: Given) -> Expr:
+    """Node of a scan, in the dtype that NumPy computes it in."""
+    if given.get("dtype") is None and NAMES.get(function.__name__) in CASTING:
+        dtype = in_output(dtype, x.dtype, given)
+    if 0 in x.shape:
+        return blank(dtype, x.layout, x.world)
+    x = moved_to(x, settled(x.layout, dtype.itemsize, x.world))
+    joins = is_associative(function)
+    if not joins and len(x.layout.axes[axis].bounds) > 2:
+        raise NotImplementedError(
+            f"numpy.{function.__name__}.accumulate along axis {axis}, which is cut into "
+            f"{len(x.layout.axes[axis].bounds) - 1} blocks: {function.__name__} is not known to be "
+            "associative, so parts can't be joined; cut the array along another axis with "
+            "x.redistribute(split=...), or accumulate x.numpy()"
+        )
+    name, find = known_as(function, x.world)
+    scan = Scan(Accumulation(name, find, dtype, joins), axis)
+    return Expr(scan, (x,), dtype, x.layout, x.world)
+
+
+def is_associative(function: np.ufunc) -> bool:
+    """Whether a ufunc is known to give the same however its operands are grouped."""
+    return function.__name__ in NAMES and getattr(np, function.__name__, None) is function
+
+
+def _into(found: Expr, given: Given) -> Expr:
+    out = given.get("out")
+    if out is not None and out.shape != found.shape:
+        raise ValueError(
+            f"output of shape {out.shape} does not match the result, whose shape is {found.shape}"
+        )
+    return into(found, out)
+
+
+def reduceat(
+    function: np.ufunc,
+    x: Expr,
+    indices: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Expr | None = None,
+) -> Expr:
+    """Node of ``function.reduceat(x, indices, axis, dtype, out)``.
+
+    Parameters
+    ----------
+    indices
+        Where stretches begin, a NumPy array or a list that is the same on all ranks.
+
+    Raises
+    ------
+    IndexError
+        When an index is out of range.
+    NotImplementedError
+        For more than `FEW` stretches, and ufuncs that are not known to be associative.
+    TypeError, ValueError, numpy.exceptions.AxisError
+        As NumPy.
+    """
+    if isinstance(indices, Expr):
+        raise TypeError(
+            f"{function.__name__}.reduceat() takes indices that all ranks know: indices.numpy()"
+        )
+    given = _given(axis=axis, dtype=dtype, out=out)
+    if not isinstance(indices, np.ndarray):
+        indices = np.asarray(indices).astype(np.intp)
+    result = result_dtype(_asking(function.reduceat, np.zeros_like(indices)), x, given)
+    axis, name = _axis_of(x, axis), f"{function.__name__}.reduceat"
+    starts, n = indices.astype(np.intp).tolist(), x.shape[axis]
+    for start in starts:
+        if not 0 <= start < n:
+            raise IndexError(f"index {start} out-of-bounds in {name} [0, {n})")
+    if len(starts) > FEW:
+        raise NotImplementedError(
+            f"numpy.{name} of a taskarr array with {len(starts)} indices, more than {FEW}; "
+            "call it with x.numpy()"
+        )
+    spans = [(lo, max(lo + 1, hi)) for lo, hi in pairwise([*starts, n])]
+    if dtype is None and NAMES.get(function.__name__) in CASTING:
+        result = in_output(result, x.dtype, given)
+    return _into(_stretches(function, x, axis, spans, result), given)
+
+
+def _asking(method: Callable[..., Any], indices: np.ndarray) -> Callable[..., Any]:
+    """The method as a function of an array alone."""
+
+    def asked(sample: np.ndarray, **options: Any) -> Any:
+        return method(sample, indices, **options)
+
+    return asked
+
+
+def _stretches(
+    function: np.ufunc, x: Expr, axis: int, spans: Sequence[tuple[int, int]], dtype: np.dtype
+) -> Expr:
+    """Node of the reductions of stretches of an axis, one behind the other."""
+    shape = (*x.shape[:axis], len(spans), *x.shape[axis + 1 :])
+    if 0 in shape:
+        layout = layout_for(x.world, shape, dtype)
+        return blank(dtype, layout, x.world)
+    parts = []
+    for lo, hi in spans:
+        part = view_of(x, view_of_key(x.shape, (*(slice(None),) * axis, slice(lo, hi))))
+        if hi - lo > 1:
+            part = ufunc_reduce(function, part, axis, dtype, keepdims=True)
+        parts.append(cast(part, dtype))
+    return joined(parts, axis) if len(parts) > 1 else parts[0]

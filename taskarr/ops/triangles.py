@@ -1,0 +1,32 @@
+"""Triangles of matrices, and the indices of triangles and diagonals."""
+
+from typing import Any
+
+import numpy as np
+
+from taskarr.expr import Expr, view_of
+from taskarr.geometry.view import broadcast
+from taskarr.ops.creation import Placement
+from taskarr.ops.elementwise import apply, select
+from taskarr.ops.nonzero import nonzero
+from taskarr.ops.patterns import index_along, tri
+
+
+def triangle(x: Expr, k: Any, upper: bool) -> Expr:
+    """Node with zeros outside a triangle of the last two axes; as `numpy.tril` and `triu`."""
+    if not x.shape:
+        raise TypeError("a value of zero dimensions has no triangle")
+    if len(x.shape) == 1:
+        x = view_of(x, broadcast(x.shape, x.shape * 2))
+    place, ndim = Placement(x.world), len(x.shape)
+    rows, columns = (index_along(axis, x.layout, place) for axis in (ndim - 2, ndim - 1))
+    edge = apply("subtract", [columns, k - 1 if upper else k])
+    below = apply("greater_equal", [rows, edge])
+    zero = np.zeros((), x.dtype)[()]
+    return select(below, zero, x, x.dtype) if upper else select(below, x, zero, x.dtype)
+
+
+def triangle_indices(n: Any, k: Any, m: Any, upper: bool, place: Placement) -> tuple[Expr, ...]:
+    """Indices of the elements of a triangle; as `numpy.tril_indices` and `triu_indices`."""
+    below = tri(n, m, k - 1 if upper else k, np.bool_, place)
+    return nonzero(apply("logical_not", [below]) if upper else below)
