@@ -27,8 +27,8 @@ def free_bytes(marks: int, budget: int) -> int:
     return budget - -(-budget * (marks.bit_length() - 1) // (MARKS - 1))
 
 
-SMALL = 1 << 16
-"""Bytes that are always kept."""
+SMALL = 16
+"""Bytes that are always kept: those of one number."""
 
 
 class Wish(NamedTuple):

@@ -234,7 +234,8 @@ BAD = {
     "file": lambda a: taskarr.load("/does/not/exist.npy"),
     "folder": lambda a: taskarr.save("/does/not/exist.npy", a),
     "object": lambda a: taskarr.asarray([None]),
-    "later": lambda a: a[[1, 2]],
+    "later": lambda a: a @ a,
+    "index": lambda a: a[[1, 99]],
     "settings": lambda a: taskarr.settings(block=-1).__enter__(),
 }
 

@@ -135,7 +135,7 @@ def _cast(xp: ModuleType) -> Call:
     copyto = xp.copyto
 
     def cast(x: Any, out: Any) -> None:
-        if x.dtype.kind == "c" and out.dtype.kind not in "cb":
+        if x.dtype.kind == "c" and out.dtype.kind in "iuf":
             x = x.real  # the user was told when the cast was built
         copyto(out, x, casting="unsafe")
 

@@ -253,13 +253,18 @@ def outer_operands(function: Caller, operands: Sequence[Any]) -> list[Any]:
     return [view_of(first, expand_dims(first.shape, axes)), second]
 
 
+def _shortcuts(dtype: np.dtype, exponent: float) -> Sequence[float]:
+    """Exponents that NumPy has a short cut for; fewer of floating-point ones of complex numbers."""
+    if dtype.kind == "c" and type(exponent) is float:
+        return (0.5, 1.0)
+    return tuple(_POWERS) if dtype.kind in "fc" else ()
+
+
 def power(base: Expr, exponent: Any) -> Expr:
     """Node of ``base ** exponent``, with NumPy's short cuts for some scalar exponents."""
     if type(exponent) is int and exponent == 2:
         return apply("square", [base])
-    plain = base.dtype.kind == "f" or (base.dtype.kind == "c" and exponent not in (-1.0, 2.0))
-    whole = base.dtype.kind == "c" and type(exponent) is int
-    if type(exponent) in (int, float) and exponent in _POWERS and (plain or whole):
+    if type(exponent) in (int, float) and exponent in _shortcuts(base.dtype, exponent):
         return apply(_POWERS[exponent], [base])
     return apply("power", [base, exponent])
 

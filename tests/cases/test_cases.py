@@ -23,6 +23,7 @@ pytestmark = pytest.mark.ranks(1, 2, 3)
 
 LATER = {
     "B031": "concatenate",
+    "B039": "sort",
     "B052": "unique",
     "B053": "median",
     "B054": "histogram",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import taskarr
+from taskarr.kernel.tiles import TILE
 from tests.layouts import CUT, RANKS, on_ranks
 from tests.oracle import Check, verify
 
@@ -128,6 +129,7 @@ def test_other_ranges():
     verify(checks)
 
 
+@pytest.mark.processor("a block is one tile on a device")
 def test_no_rank_makes_a_whole_range(monkeypatch):
     """Bounds of any kind go to the kernel as two numbers."""
     longest: list[int] = []
@@ -141,13 +143,13 @@ def test_no_rank_makes_a_whole_range(monkeypatch):
     monkeypatch.setattr(np, "arange", watched)
     with taskarr.settings(block=64, replicate=False):
         for found in (
-            taskarr.arange(10_000),
-            taskarr.arange(10_000, dtype=complex),
-            taskarr.arange(DATE("2000-01-01"), DATE("2030-01-01")),
-            taskarr.linspace(0, 1, 10_000),
+            taskarr.arange(200_000),
+            taskarr.arange(200_000, dtype=complex),
+            taskarr.arange(DATE("2000-01-01T00:00"), DATE("2000-06-01T00:00")),
+            taskarr.linspace(0, 1, 200_000),
         ):
             found[9000:9004].numpy()
-    assert max(longest) <= 4097, "block boundaries"
+    assert max(longest) <= TILE
 
 
 def test_a_range_up_to_a_distributed_value():

@@ -307,7 +307,7 @@ def test_ufuncs_of_one_name_are_told_apart():
     assert first.__name__ == second.__name__
 
     def job(world):
-        return [ufuncs._known_as(f, world)[0] for f in (second, first, second, np.add)]
+        return [ufuncs.known_as(f, world)[0] for f in (second, first, second, np.add)]
 
     names = on_ranks(2, job).value
     assert names[0] == names[2] != names[1]
