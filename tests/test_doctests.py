@@ -24,6 +24,8 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", modules())
 def test_examples(name):
+    if DEVICE != "cpu" and name == "taskarr.api.reductions":
+        pytest.skip("users' functions call NumPy's, which the stand-in refuses")
     with taskarr.settings(device=DEVICE):
         failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert not failed

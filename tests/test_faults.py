@@ -22,6 +22,8 @@ from taskarr.runtime import runtime
 from tests.layouts import TINY
 from tests.test_run import mpiexec
 
+pytestmark = pytest.mark.processor("GPUs have no floating-point flags")
+
 RANKS = (1, 2, 3, 5)
 
 ZEROS = np.array([1.0, 2, 3, 4, 5, 6, 0])

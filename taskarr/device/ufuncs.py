@@ -147,7 +147,7 @@ class DeviceUfunc:
         """Accumulate as NumPy's method does, except for the order in which elements are combined.
 
         What the device has no function for is done in steps that join neighbours, then values that
-        lie two, four, eight elements apart.
+        lie two, four, eight elements apart; what is not associative, row by row.
         """
         x = array != 0 if self.name in TRUTHS else array
         if self.name in RUNNING:
@@ -160,17 +160,15 @@ class DeviceUfunc:
                 behind[...] = joined
                 apart *= 2
         else:
-            raise self._refused("accumulate")
+            found, before = x.copy(), (slice(None),) * axis
+            for k in range(1, x.shape[axis]):
+                above = found[(*before, slice(k - 1, k))]
+                row = found[(*before, slice(k, k + 1))]
+                row[...] = self._ufunc(above, row)
         if out is None:
             return found
         self._module.copyto(out, found, casting="same_kind")
         return out
-
-    def _refused(self, method: str) -> NotImplementedError:
-        return NotImplementedError(
-            f"numpy.{self.name}.{method} on a GPU; bring the array to the processor first: "
-            "taskarr.to_device(x, 'cpu')"
-        )
 
     def _reduced(self, x: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
         if self.name in REDUCERS and axes:
@@ -182,7 +180,10 @@ class DeviceUfunc:
         if not axes:
             return x.astype(x.dtype if dtype is None else dtype)
         if self.name not in FOLDED:
-            raise self._refused("reduce")
+            raise NotImplementedError(
+                f"numpy.{self.name}.reduce on a GPU; bring the array to the processor first: "
+                "taskarr.to_device(x, 'cpu')"
+            )
         for axis in axes:
             x = self._folded(x, axis)
         return x if keepdims else x.reshape([n for a, n in enumerate(x.shape) if a not in axes])

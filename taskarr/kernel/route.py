@@ -164,18 +164,14 @@ DENSE = 4
 """Times as many addresses as entries up to which a table over all addresses beats sorting."""
 
 
-def table_over(addresses: np.ndarray, fill: int) -> tuple[np.ndarray, int] | None:
-    """Table with a number for every address from the least to the largest, and the least.
-
-    None where the addresses are too far apart for that.
-    """
+def span_of(addresses: np.ndarray) -> tuple[int, int] | None:
+    """The least address, and how many there are up to the largest; None if that is far more."""
     if not len(addresses):
         return None
     low, high = int(addresses.min()), int(addresses.max())
     count = high - low + 1
-    if count > min(DENSE * len(addresses), np.iinfo(np.int32).max):
-        return None
-    return np.full(count, fill, np.int32), low
+    dense = count <= min(DENSE * len(addresses), np.iinfo(np.int32).max)
+    return (low, count) if dense else None
 
 
 def numbered(addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -186,13 +182,14 @@ def numbered(addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     >>> numbered(np.array([7, 5, 7]))
     (array([5, 7]), array([1, 0, 1], dtype=int32))
     """
-    found = table_over(addresses, 0)
-    if found is None:
+    span = span_of(addresses)
+    if span is None:
         return None
-    table, low = found
+    low, count = span
+    there, table = np.zeros(count, np.bool_), np.empty(count, np.int32)
     for a, b in tiles(0, len(addresses)):
-        table[addresses[a:b] - low] = 1
-    rows = np.flatnonzero(table)
+        there[addresses[a:b] - low] = True
+    rows = np.flatnonzero(there)
     for a, b in tiles(0, len(rows)):
         table[rows[a:b]] = np.arange(a, b)
     numbers = np.empty(len(addresses), np.int32)
@@ -208,11 +205,12 @@ def last_entries(addresses: np.ndarray, positions: np.ndarray | None) -> Entries
     >>> last_entries(np.array([7, 5, 7]), None).positions(slice(None))
     array([1, 2], dtype=int32)
     """
-    found = table_over(addresses, -1)
-    if found is None:
+    span = span_of(addresses)
+    if span is None:
         return None
-    table, low = found
-    for a, b in tiles(0, len(addresses)):  # of several, NumPy keeps the last
+    low, count = span
+    table = np.full(count, -1, np.int32)
+    for a, b in tiles(0, len(addresses), 4 * TILE):  # of several, NumPy keeps the last
         table[addresses[a:b] - low] = np.arange(a, b)
     rows = np.flatnonzero(table >= 0)
     last = np.take(table, rows)
@@ -262,29 +260,45 @@ def room_beside(near: np.ndarray | None, room: np.ndarray, row_bytes: int) -> np
     return room[shift : len(room) - row_bytes + shift].view(row_dtype(row_bytes))
 
 
-def spanning(near: np.ndarray | None, kept: np.ndarray) -> tuple[np.ndarray, int, int]:
+@dataclass(frozen=True, slots=True)
+class Spanning:
     """Array that begins with the first of two and ends with the other, so that one call reads both.
+
+    What lies between the two is other memory, or none, and not to be touched.
 
     Parameters
     ----------
+    rows
+        The array.
     near, kept
-        Rows that lie a whole number of rows apart (`room_beside`). What lies between them is other
-        memory, or none, and not to be touched.
-
-    Returns
-    -------
-    rows, first, second
-        The array, and the numbers of the first rows of ``near`` and of ``kept`` in it.
+        Numbers of their first rows in it.
+    clear
+        Whether nothing that is written lies between. NumPy would take that for a part of the array
+        and write it twice.
     """
-    if near is None or not len(near):
-        return kept, 0, 0
-    if not len(kept):
-        return near, 0, 0
-    places = [x.ctypes.data for x in (near, kept)]
-    lower, size = min(places), near.itemsize
-    count = (max(places[0] + near.nbytes, places[1] + kept.nbytes) - lower) // size
-    rows = as_strided(near if places[0] == lower else kept, (count,), (size,))
-    return rows, (places[0] - lower) // size, (places[1] - lower) // size
+
+    rows: np.ndarray
+    near: int
+    kept: int
+    clear: bool
+
+    def take(self, numbers: np.ndarray, out: np.ndarray) -> None:
+        """Copy rows by number."""
+        if self.clear:
+            take(self.rows, numbers, out)
+        else:
+            out[...] = np.take(self.rows, numbers, mode="clip")
+
+
+def spanning(near: np.ndarray, kept: np.ndarray, out: np.ndarray) -> Spanning:
+    """Array over rows that lie a whole number of rows apart (`room_beside`), read to ``out``."""
+    spans = [(x.ctypes.data, x.ctypes.data + x.nbytes) for x in (near, kept, out)]
+    (first, _), (second, _), (start, stop) = spans
+    lower, upper = min(first, second), max(end for _, end in spans[:2])
+    size = near.itemsize
+    rows = as_strided(near if first == lower else kept, ((upper - lower) // size,), (size,))
+    clear = upper <= start or stop <= lower
+    return Spanning(rows, (first - lower) // size, (second - lower) // size, clear)
 
 
 def near_of(addresses: np.ndarray, owned: tuple[int, int]) -> Iterator[tuple[Any, Any]]:

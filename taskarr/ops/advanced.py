@@ -25,6 +25,7 @@ from taskarr.ops.nonzero import nonzero
 from taskarr.ops.operands import replicated_host
 from taskarr.ops.redistribute import everywhere
 from taskarr.ops.views import moveaxis
+from taskarr.runtime import runtime
 
 Shape = tuple[int, ...]
 
@@ -106,10 +107,11 @@ def read(x: Expr, key: Any) -> Expr:
     """
     entries = entries_of(key)
     expanded(entries, x.shape)  # which counts them
-    mask = _only_mask(entries)
-    kept = range(0 if mask is None else len(mask.shape), len(x.shape))
-    if mask is not None and (0 in mask.shape or not is_cut(x.layout, kept)):
-        return masks.read(x, _as_node(mask, x))
+    mask = _leading_mask(entries)
+    if mask is not None and 0 not in x.shape:
+        node, part = _masked(x, entries, mask)
+        if not is_cut(part.layout, range(len(mask.shape), len(part.shape))):
+            return masks.read(part, node)
     chosen = selection(x, entries)
     indices = chosen.checked(x.world)
     source, first = view_of(x, chosen.view), chosen.axes[0]
@@ -141,9 +143,9 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
     """
     entries = entries_of(key)
     expanded(entries, x.shape)  # which counts them
-    mask = _only_mask(entries)
-    node = None if mask is None else _as_node(mask, x)
-    chosen = selection(x, entries) if node is None else None
+    mask = _leading_mask(entries)
+    chosen = selection(x, entries) if mask is None else None
+    node, part = _masked(x, entries, mask) if mask is not None else (None, x)
     value = write.as_given(value, x.dtype)
     ndim = len(value.shape) if isinstance(value, Expr) else np.ndim(value)
     if node is not None:
@@ -152,8 +154,9 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
                 "boolean array indexing assignment requires a 0 or 1-dimensional input, this one "
                 f"has {ndim} dimensions"
             )
-        if ndim <= len(x.shape) - len(node.shape):
-            return masks.written(x, node, value)
+        if ndim <= len(part.shape) - len(node.shape):
+            found = masks.written(part, node, value)
+            return write.put(x, _part_of(x.shape, entries, mask), found)
     chosen = chosen or selection(x, entries)
     if not isinstance(value, Expr):
         structured = x.dtype.names and not isinstance(value, np.ndarray | np.generic)
@@ -358,7 +361,7 @@ def _known(x: Expr) -> Any:
     """The value of zero dimensions, on all ranks."""
     known = everywhere(x)
     run([known], "reading a key")
-    return known.value
+    return runtime(x.world).backend.host(known.value)
 
 
 def _refuse() -> NoReturn:
@@ -393,12 +396,22 @@ def expanded(entries: Sequence[Any], shape: Shape) -> list[Any]:
     return [*entries[:at], *rest, *entries[at + 1 :]]
 
 
-def _only_mask(entries: Sequence[Any]) -> Any:
-    """The mask, if a key is one mask over the leading axes."""
+def _leading_mask(entries: Sequence[Any]) -> Any:
+    """The mask, if a key is one over the leading axes, and nothing but basic entries behind it."""
     first, *others = entries
     is_mask = _is_array(first) and first.dtype == np.bool_ and first.shape
-    whole = all(e is Ellipsis or e == slice(None) for e in others if not _is_array(e))
-    return first if is_mask and whole and not any(map(_is_array, others)) else None
+    return first if is_mask and not any(map(_is_array, others)) else None
+
+
+def _part_of(shape: Shape, entries: Sequence[Any], mask: Any) -> Affine:
+    """View of all that the entries behind a leading mask show."""
+    return view_of_key(shape, (*[slice(None)] * len(mask.shape), *entries[1:]))
+
+
+def _masked(x: Expr, entries: Sequence[Any], mask: Any) -> tuple[Expr, Expr]:
+    """The mask as a node, and what it is a mask of: ``a[m, 1]`` is ``a[:, 1][m]``."""
+    part = _part_of(x.shape, entries, mask)
+    return _as_node(mask, x), view_of(x, part)
 
 
 def _as_node(mask: Any, x: Expr) -> Expr:

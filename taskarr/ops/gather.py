@@ -236,8 +236,23 @@ def _by_rows(x: Expr, indices: list[Expr], values: Expr | None) -> Placed:
     if indices[0].layout.replicated and (values is None or values.layout.replicated):
         return x, indices, values
     layout = indices[0].layout
+    if values is not None and not one and _leads(values.layout, len(shape)):
+        whole = values.layout  # numbers of rows are moved to the rows, which are longer
+        layout = Layout(whole.axes[: len(shape)], whole.size, whole.base, False)
     if not is_in_order(layout):
         layout = layout_for(x.world, shape, indices[0].dtype, split=0)
-    if values is not None and not one:
+    if values is not None and not one and not _leads(values.layout, len(shape), layout):
         values = moved_to(values, following(layout, rest, values.dtype.itemsize))
     return x, [moved_to(i, layout) for i in indices], values
+
+
+def _leads(layout: Layout, ndim: int, like: Layout | None = None) -> bool:
+    """Whether rows over the leading axes are whole and in order of ranks, or lie so as others."""
+    if not is_in_order(layout) or any(axis.owners > 1 for axis in layout.axes[ndim:]):
+        return False
+    first = layout.axes[0]
+    return like is None or (
+        like.base == layout.base
+        and like.axes[0].stride == first.stride
+        and np.array_equal(like.axes[0].cut, first.cut)
+    )

@@ -23,6 +23,7 @@ from taskarr.ops.redistribute import everywhere
 from taskarr.ops.reshape import reshaped
 from taskarr.ops.views import moveaxis
 from taskarr.ops.write import converted, put
+from taskarr.runtime import runtime
 
 BOOL = np.dtype(np.bool_)
 
@@ -141,7 +142,7 @@ def _places(obj: Any, length: int) -> np.ndarray:
             )
         known = everywhere(obj)
         run([known], "insert()")
-        obj = np.array(known.value)
+        obj = np.array(runtime(obj.world).backend.host(known.value))
     found = np.array(obj)
     if found.dtype == np.bool_:
         if found.ndim != 1:

@@ -5,9 +5,9 @@ from math import prod
 from typing import Any
 
 from scheduler.plan import Plan
-from taskarr.expr import Filtered, Gather, Put, Reshaped, Scan, Scatter, Stored
+from taskarr.expr import Filtered, Gather, Held, Put, Reshaped, Scan, Scatter, Stored
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.region import Box, box_shape, box_size
+from taskarr.geometry.region import Box, as_region, box_shape, box_size, contains, slices
 from taskarr.geometry.view import Affine
 from taskarr.kernel.reduction import Key as BlockKey
 from taskarr.optimize import Graph, Pass, passes, reused
@@ -168,10 +168,20 @@ class _Builder:
                 allocate = Allocate(box_shape(box), node.dtype)
                 step.task(allocate, (BACKEND, *self.before), raw_key(root))
         for root, chosen in zip(made.filters, made.program.filters, strict=True):
-            shape = box_shape(box)
+            shape, dtype = box_shape(box), self.graph[root].dtype
             room = (prod(shape[: chosen.mask_ndim]), *shape[chosen.mask_ndim :])
-            collect = Collect(room, self.graph[root].dtype)
-            step.task(collect, (BACKEND, *self.before), raw_key(root))
+            mask = self.graph[root].inputs[1]
+            part = self._held_part(mask, box[: chosen.mask_ndim])
+            known = () if part is None else (brick_key(mask),)
+            step.task(Collect(room, dtype, part), (BACKEND, *known, *self.before), raw_key(root))
+
+    def _held_part(self, position: int, box: Box) -> tuple[slice, ...] | None:
+        """Slices of this rank's brick of a held node that show a box; None if it has not all."""
+        node = self.graph[position]
+        brick = node.layout.brick(self.rank) if isinstance(node.op, Held) else None
+        if brick is None or not box_size(box) or not contains(brick, as_region(box)):
+            return None
+        return slices(as_region(box), (lo for lo, _ in brick))
 
     def _run(
         self,

@@ -32,6 +32,9 @@ from taskarr.plan.company import Company, receive, send
 
 Slices = tuple[slice, ...]
 
+RARE = 8
+"""Times as many positions as far ones from which own rows are taken first, and those then."""
+
 
 def host_empty(backend: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Uninitialised array in host memory, from the pool if bricks lie there too."""
@@ -118,11 +121,11 @@ class Gathering:
         self.indices = bricks
         self.out: Any = None
         self.into: Any = None
+        self.form: tuple[tuple[int, ...], np.dtype] | None = None
         self.addresses = np.empty(0, np.int64)
         if result is not None:
-            part, shape, dtype = result
-            self.out = host_empty(self.backend, shape, dtype)
-            self.into = as_rows(self.out, source.row_bytes)
+            part, *form = result
+            self.form = tuple(form)
             self.addresses = self.addresses_of(part)
         self.far = far_from(self.addresses, (self.start, self.stop))
         self._name()
@@ -133,6 +136,8 @@ class Gathering:
         asked, size = self.addresses[self.far], self.source.row_bytes
         self.kept: Any = None
         self.want: Any = None
+        self.rows: Any
+        self.numbers: Any
         self.rows, self.numbers = numbered(asked) or (None, None)
         if self.rows is None or len(self.rows) * size > Company.buffer:
             most = int(self.source.rows.starts[-1])
@@ -156,7 +161,10 @@ class Gathering:
         return np.diff(self.spans)
 
     def begin(self) -> None:
-        """Fill the result with the own rows, unless that is done together with those kept."""
+        """Make the result and fill it with the own rows, if not together with those kept."""
+        if self.form is not None:
+            self.out = host_empty(self.backend, *self.form)
+            self.into = as_rows(self.out, self.source.row_bytes)
         if self.kept is None:
             for a, b in tiles(0, len(self.addresses)):
                 self._take_near(a, b)
@@ -166,13 +174,21 @@ class Gathering:
         if self.kept is None:
             return
         numbers = self.want.numbers() if self.numbers is None else self.numbers
-        rows, near, kept = spanning(self.near, self.kept)
         edges = [*range(0, len(self.addresses), TILE), len(self.addresses)]
         bounds = np.searchsorted(self.far, edges).tolist()
+        both = None
+        if self.near is not None and len(self.addresses) < RARE * len(self.far):
+            both = spanning(self.near, self.kept, self.into)
         for (a, b), (first, last) in zip(pairwise(edges), pairwise(bounds), strict=True):
-            which = self.addresses[a:b] - (self.start - near)
-            which[self.far[first:last] - a] = np.add(numbers[first:last], kept, dtype=np.int64)
-            take(rows, which, self.into[a:b])
+            positions, rows = self.far[first:last] - a, numbers[first:last]
+            if both is not None:
+                which = self.addresses[a:b] - (self.start - both.near)
+                which[positions] = np.add(rows, both.kept, dtype=np.int64)
+                both.take(which, self.into[a:b])
+                continue
+            self._take_near(a, b)
+            if first < last:
+                self.into[a:b][positions] = np.take(self.kept, rows, mode="clip")
 
     def _take_near(self, first: int, last: int) -> None:
         """Copy own rows; where others belong, some own row."""

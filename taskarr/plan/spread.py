@@ -118,9 +118,9 @@ class Scattering:
         """Put the entries in order and find those that count."""
         addresses, positions = self.addresses, None
         if near is not None:
-            found = list(near)
-            if sum(len(p) for p, _ in found) < len(addresses):
-                positions = np.concatenate([p for p, _ in found] or [np.empty(0, np.int64)])
+            places = [place for place, _ in near]
+            if sum(map(len, places)) < len(addresses):
+                positions = np.concatenate(places or [np.empty(0, np.int64)])
                 addresses = addresses[positions]
         found = None if self.what.function else last_entries(addresses, positions)
         if found is None:

@@ -56,14 +56,28 @@ class ViewBrick:
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """Empty collector with room for all that a filter could keep here."""
+    """Empty collector with room for all that a filter could keep here.
+
+    Parameters
+    ----------
+    shape, dtype
+        Of all rows.
+    part
+        What the filter goes by of the brick of its mask, which is the first value then: its true
+        elements are counted, so that there is no more room than is needed. None: the mask is not
+        known yet.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype
+    part: tuple[slice, ...] | None = None
 
-    def __call__(self, backend: Backend, *_: Any) -> Collector:
+    def __call__(self, backend: Backend, *values: Any) -> Collector:
         """Give the collector; further values only order tasks."""
-        return Collector(backend.empty(self.shape, self.dtype))
+        count = self.shape[0]
+        if self.part is not None:
+            count = int(backend.xp.count_nonzero(values[0][self.part]))
+        return Collector(backend.empty((count, *self.shape[1:]), self.dtype))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,9 @@ def test_arrays_of_two_devices_do_not_meet():
 
 
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[s]", "S3", "U2", "i4,f8", ">f8", "g"])
-def test_dtypes_that_devices_have_not_name_the_way_out(dtype):
+def test_dtypes_that_devices_have_not_name_the_way_out(dtype, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(7, dtype))
+
     def job(world):
         a = taskarr.zeros(7, dtype)
         assert a.device == "cpu"
@@ -84,6 +88,7 @@ def test_dtypes_that_devices_have_not_name_the_way_out(dtype):
             lambda: taskarr.zeros(7, dtype, device=NAME),
             lambda: taskarr.asarray(np.zeros(7, dtype), device=NAME),
             lambda: taskarr.to_device(a, NAME),
+            lambda: taskarr.load(tmp_path / "x.npy", device=NAME),
         ):
             with pytest.raises(TypeError, match=rf"device {NAME!r}.*device='cpu'"):
                 use()
@@ -186,6 +191,60 @@ def test_files(tmp_path):
 
     for n in (1, 3):
         assert all(np.array_equal(x, X * 2) for x in on_ranks(n, job, device=NAME).value)
+
+
+def test_there_are_no_floating_point_faults():
+    def job(world):
+        a = taskarr.asarray(X - 1, split=0)
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            return (1 / a).numpy(), np.log(a).min().numpy()
+
+    for n in (1, 3):
+        found, least = on_ranks(n, job, device=NAME).value
+        with np.errstate(all="ignore"):
+            assert np.array_equal(found, 1 / (X - 1)) and np.isnan(least)
+
+
+def test_memory_is_counted_where_a_run_computes():
+    """What is over the budget of the device is not kept; the processor's memory is none of it."""
+
+    def job(world):
+        memory = runtime(world).backend_on(NAME)
+        before, used = memory.live, runtime(world).backend.live
+        a = taskarr.ones(1 << 15, split=None).persist()
+        assert memory.live - before == a.nbytes
+        b = a + 1
+        total = float(b.sum())
+        assert runtime(world).backend.live == used
+        return total, b._expr.held
+
+    assert on_ranks(2, job, device=NAME, memory=3 << 18).value == (1 << 16, True)
+    assert on_ranks(2, job, device=NAME, memory=5 << 16).value == (1 << 16, False)
+
+
+def test_the_budget_is_half_of_the_device_over_the_ranks_that_share_it():
+    def job(world):
+        return runtime(world).backend_on(NAME).share, runtime(world).budget_on(NAME)
+
+    assert on_ranks(4, job, device=NAME).value == (40 << 30, 40 << 30)
+    assert on_ranks(5, job, device=NAME).value == (20 << 30, 20 << 30)
+    assert on_ranks(5, job, device=NAME, memory=99).value == (20 << 30, 99)
+
+
+def test_bricks_are_written_on_the_device():
+    """Ranks without elements get an array there, too, so that the same code runs on all ranks."""
+
+    def job(world):
+        a = taskarr.asarray(X[:2], split=0)
+        with a.local_write() as mine:
+            mine += 1
+            mine[...] = strict.sqrt(mine)
+        assert isinstance(mine, strict.ndarray) and isinstance(a.local, strict.ndarray)
+        return (a * 2).numpy()
+
+    for n in (1, 3):
+        assert np.array_equal(on_ranks(n, job, device=NAME).value, np.sqrt(X[:2] + 1) * 2)
 
 
 def test_an_error_inside_the_block_leaves_the_setting():

@@ -65,6 +65,17 @@ def test_reduce_with_options():
         XP.arctan2.reduce(there(X))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "fmin", "hypot", "subtract"])
+def test_accumulate(name, axis):
+    expected = getattr(np, name).accumulate(X, axis=axis)
+    found = getattr(XP, name).accumulate(there(X), axis=axis)
+    np.testing.assert_allclose(host(found), expected, rtol=1e-15)
+    out = strict.empty(X.shape)
+    assert getattr(XP, name).accumulate(there(X), axis=axis, out=out) is out
+    np.testing.assert_allclose(host(out), expected, rtol=1e-15)
+
+
 def test_calls_with_a_mask():
     out = strict.zeros((2, 4))
     assert XP.sqrt(there(X), out=out, where=there(X > 0)) is out

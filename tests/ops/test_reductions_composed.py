@@ -260,7 +260,7 @@ width = taskarr.reduction(extent, joined, lambda state: state[1] - state[0])
 logsum = taskarr.reduction(parts, merged, lambda state: state[0] + np.log(state[1]))
 
 
-@pytest.mark.processor("calls functions of NumPy on blocks")
+@pytest.mark.processor("users' functions call NumPy's, which the stand-in refuses")
 def test_reductions_of_the_users_own():
     x = data() * 900
     checks = []
@@ -278,7 +278,7 @@ def test_reductions_of_the_users_own():
     verify([(c, CUT[k % 4]) for k, c in enumerate(checks)], ranks=(1, 2, 7))
 
 
-@pytest.mark.processor("calls functions of NumPy on blocks")
+@pytest.mark.processor("users' functions call NumPy's, which the stand-in refuses")
 def test_two_of_the_users_own_in_one_world_differ():
     def job(world):
         a = taskarr.asarray(data(), split=0)

@@ -317,6 +317,7 @@ def test_where_numbers_end(name):
     )
 
 
+@pytest.mark.processor("GPUs have no floating-point flags")
 @pytest.mark.parametrize("n", (1, 3))
 def test_faults_are_those_of_the_result(n):
     def job(world):

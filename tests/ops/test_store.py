@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import taskarr
-from tests.device.install import host
+from tests.device.install import held_here, host
 from tests.layouts import LAYOUTS, RANKS, on_ranks
 from tests.oracle import Check, verify
 
@@ -20,7 +20,7 @@ def numbers(shape=(7, 5), dtype="f8"):
     return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", held_here(DTYPES))
 def test_files_of_numpy_are_read(tmp_path, dtype):
     x = numbers(dtype="i8").astype(dtype)
     np.save(tmp_path / "x.npy", x)
