@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import taskarr
+from tests.device.install import held_here
 from tests.layouts import on_ranks, quiet
 
 EXAMPLES = int(os.environ.get("TASKARR_FUZZ", "300"))
@@ -149,7 +150,9 @@ STEP = st.tuples(
     st.integers(0, 20),
 )
 BASE = st.tuples(
-    st.sampled_from(SHAPES), st.sampled_from(("f8", "i4", "c16", "u1", PAIR)), st.integers(0, 2)
+    st.sampled_from(SHAPES),
+    st.sampled_from(held_here(("f8", "i4", "c16", "u1", PAIR))),
+    st.integers(0, 2),
 )
 PROGRAMS = st.fixed_dictionaries(
     {

@@ -18,6 +18,7 @@ import taskarr
 from scheduler.plan import check_together
 from tests.indexing import Spread, Step, chains, play
 from tests.layouts import on_ranks, quiet
+from tests.oracle import outcome
 from tests.test_fuzz import recorded
 
 EXAMPLES = int(os.environ.get("TASKARR_FUZZ_KEYS", "2000"))
@@ -81,3 +82,53 @@ def test_chains_of_keys(chain, ranks):
 
 def test_messages_flowed():
     assert sum(flowed) > len(flowed) / 3
+
+
+X = np.arange(12.0).reshape(4, 3)
+
+
+def test_an_array_of_zero_dimensions_in_a_key_gives_a_copy():
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        for key in ((np.array(1), slice(None)), taskarr.asarray(1), (np.array(0), None)):
+            a[key][...] = -1
+        a[np.int64(2)][...] = -2
+        a[a[0, 1].astype(int)][0] = -3
+        return a.numpy()
+
+    expected = X.copy()
+    expected[2], expected[1, 0] = -2, -3
+    for n in (1, 3):
+        np.testing.assert_array_equal(on_ranks(n, job).value, expected)
+
+
+WRITES = {
+    "nothing selected, so nothing is out of range": (([9], np.zeros((0, 1), int)), 1.0, None),
+    "a mask of no rows fits any length": (np.zeros((0, 3), bool), 1.0, None),
+    "leading axes of no element": (([], slice(None)), np.zeros((5, 0, 3)), None),
+    "leading axes of length one": ([0, 1], np.ones((1, 1, 2, 3)), None),
+    "leading axes of others": ([0, 1], np.ones((2, 2, 3)), ValueError),
+    "a list nested too deep": (slice(0, 1), [[[1.0, 2.0, 3.0]]], ValueError),
+    "a list of complex numbers": (slice(0, 1), [1j, 1j, 1j], TypeError),
+    "values that do not fit before what is out of range": ([9, 0], np.ones(2), ValueError),
+    "a number out of range before values": ((9, [0, 1]), np.ones(3), IndexError),
+    "a mask of another shape before values": (np.ones((3, 3), bool), np.ones((2, 2)), IndexError),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_at_the_edge(name):
+    key, value, error = WRITES[name]
+    expected = X.copy()
+    assert outcome(lambda: expected.__setitem__(key, value)) is error
+
+    def job(world, spread):
+        a = taskarr.asarray(X, split=0)
+        given = taskarr.asarray(key, split=0) if spread else key
+        return outcome(lambda: a.__setitem__(given, value)), a.numpy()
+
+    for n in (1, 3):
+        for spread in (False, isinstance(key, np.ndarray)):
+            raised, found = on_ranks(n, job, spread).value
+            assert raised is error
+            np.testing.assert_array_equal(found, expected)

@@ -15,6 +15,7 @@ import pytest
 import taskarr
 from taskarr.kernel.random import Streams, shuffled
 from taskarr.ops.distributions import DISTRIBUTIONS
+from tests.layouts import TINY
 
 N = 60_000
 ARGUMENTS = {
@@ -98,7 +99,7 @@ def test_all_distributions_are_tested():
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_distribution_is_numpys(name):
     rng = taskarr.random.default_rng(11)
-    with taskarr.settings(block=32 << 10, replicate=False):
+    with taskarr.settings(**{**TINY, "block": 32 << 10}):
         found = getattr(rng, name)(*ARGUMENTS[name], size=N).numpy()
     expected = getattr(np.random.default_rng(12), name)(*ARGUMENTS[name], size=N)
     assert found.dtype == expected.dtype
@@ -159,7 +160,7 @@ def test_first_numbers_of_streams_are_uniform():
 
 
 def test_lags_across_blocks_do_not_correlate():
-    with taskarr.settings(block=800, replicate=False):  # 100 numbers
+    with taskarr.settings(**{**TINY, "block": 800}):  # 100 numbers
         x = taskarr.random.default_rng(2).normal(size=100_000).numpy()
     lags = [*range(1, 30), 99, 100, 101, 200, 1000]
     found = [float((x[lag:] * x[:-lag]).mean()) * math.sqrt(x.size - lag) for lag in lags]

@@ -64,7 +64,8 @@ USES = {
 
 
 def test_values_are_numbers():
-    checks = [Check(name, act, (X,)) for name, act in USES.items()]
+    uses = {k: v for k, v in USES.items() if DEVICE == "cpu" or k != "format of text"}
+    checks = [Check(name, act, (X,)) for name, act in uses.items()]
     verify(checks, ranks=(1, 3), placings=CUT[:2])
 
 

@@ -14,9 +14,13 @@ from taskarr.kernel.route import (
     entries_of,
     far_from,
     heads_of,
+    last_entries,
     last_of_each,
     near_of,
+    numbered,
+    room_beside,
     row_dtype,
+    spanning,
     take,
     tiles,
     wanted_of,
@@ -120,3 +124,51 @@ def test_values_are_written_or_combined(rest):
     Target(brick, rest, np.negative, v.dtype).write(twice, None)
     np.negative.at(expected, twice)
     assert brick.tobytes() == expected.tobytes()
+
+
+@given(ADDRESSES)
+def test_numbers_by_a_table(addresses):
+    found = numbered(addresses)
+    if found is None:
+        assert not len(addresses) or np.ptp(addresses) >= 4 * len(addresses)
+        return
+    rows, numbers = found
+    assert rows.tolist() == np.unique(addresses).tolist()
+    assert rows[numbers].tolist() == addresses.tolist()
+    wanted = wanted_of(entries_of(addresses, None, len(addresses), 12))
+    assert wanted.numbers().tolist() == numbers.tolist()
+
+
+@given(ADDRESSES, st.booleans())
+def test_last_entries_by_a_table(addresses, shifted):
+    positions = np.arange(len(addresses)) * 3 + 1 if shifted else None
+    found = last_entries(addresses, positions)
+    if found is None:
+        return
+    every = slice(None)
+    last = [int(np.flatnonzero(addresses == a)[-1]) for a in np.unique(addresses)]
+    assert found.addresses(every).tolist() == np.unique(addresses).tolist()
+    assert found.positions(every).tolist() == [3 * k + 1 if shifted else k for k in last]
+
+
+@pytest.mark.parametrize("addresses", [[], [0, 1 << 40], [5, 5, 70]])
+def test_tables_are_for_what_is_dense(addresses):
+    addresses = np.array(addresses, np.int64)
+    assert numbered(addresses) is None
+    assert last_entries(addresses, None) is None
+
+
+@pytest.mark.parametrize("row_bytes", [1, 4, 8, 12, 16, 24])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_one_array_over_two_reads_both(row_bytes, order):
+    memory = np.random.default_rng(1).integers(0, 255, 3 * 4096).astype("u1")
+    first, second, third = (memory[4096 * k + 8 * k : 4096 * k + 2048] for k in order)
+    near = as_rows(first[: 7 * row_bytes], row_bytes)
+    kept = room_beside(near, second[: 6 * row_bytes], row_bytes)
+    assert len(kept) == 5
+    out = as_rows(third[: 12 * row_bytes], row_bytes)
+    expected = np.concatenate((near, kept)).tobytes()
+    both = spanning(near, kept, out)
+    assert both.clear == (order[2] != 1)
+    both.take(np.concatenate((np.arange(7) + both.near, np.arange(5) + both.kept)), out)
+    assert out.tobytes() == expected
