@@ -107,6 +107,35 @@ def test_json_under_one_rank_is_told():
     on_ranks(3, job)
 
 
+PEOPLE = np.array([(3, 0.5), (1, 2.5), (2, 1.5)], [("age", "i4"), ("share", "f8")])
+
+
+def renumbered(xp, a):
+    b = xp.copy(a)
+    b[1][0] = 7
+    b[2][-1] += b[0][1]
+    return b
+
+
+RECORDS = {
+    "by number": lambda xp, a: [float(v) for v in (a[1][0], a[-1][1], a[0][np.int8(-2)])],
+    "unpacked": lambda xp, a: [float(age * share) for age, share in a],
+    "length": lambda xp, a: len(a[2]),
+    "hash": lambda xp, a: {a[0][1]: "half"}[0.5],
+    "written": renumbered,
+    "number too large": lambda xp, a: a[0][2],
+    "number too small": lambda xp, a: a[0][-3],
+    "written too far": lambda xp, a: operator.setitem(xp.copy(a)[0], 2, 1),
+    "two numbers": lambda xp, a: a[0][0, 1],
+}
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a GPU has no structured arrays")
+def test_fields_of_an_element_have_numbers():
+    checks = [Check(name, act, (PEOPLE,)) for name, act in RECORDS.items()]
+    verify(checks, ranks=(1, 2, 3), placings=CUT[:1], flow=False)
+
+
 def test_fill():
     def job(world):
         a = taskarr.asarray(X, split=0)

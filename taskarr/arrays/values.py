@@ -84,11 +84,6 @@ class Values(Handle):
     def __index__(self) -> int:
         return operator.index(fetch.single(self._expr, operator.index))
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
     def __repr__(self) -> str:
         return printing.summary(self.shape, self.dtype, self.layout)
 

@@ -22,6 +22,8 @@ class Views(Handle):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Self:
+        if self._is_record() and isinstance(key, int | np.integer):
+            return self._of(self._field(self._name(key)).get(self._expr))
         if is_basic(key):
             dots = any(entry is Ellipsis for entry in as_tuple(key))
             view = view_of_key(self.shape, key)
@@ -37,6 +39,8 @@ class Views(Handle):
             raise TypeError("a value of zero dimensions does not support item assignment")
         self._check_writable()
         value = node_of(self._checked(value))
+        if self._is_record() and isinstance(key, int | np.integer):
+            key = self._name(key)
         if is_basic(key):
             view = view_of_key(self.shape, key)
             if not view.shape and not any(entry is Ellipsis for entry in as_tuple(key)):
@@ -67,9 +71,20 @@ class Views(Handle):
         return found[()]
 
     def __iter__(self) -> Iterator[Self]:
-        if not self.shape:
+        if not self.shape and not self._is_record():
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))
+        return (self[i] for i in range(len(self)))
+
+    def _is_record(self) -> bool:
+        """Whether this is one structured element, whose fields have numbers."""
+        return not self.shape and self.dtype.names is not None
+
+    def __len__(self) -> int:
+        if self._is_record():
+            return len(self.dtype.names or ())
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
 
     def _viewed(self, view: Affine, array: bool = True, locked: bool = False) -> Self:
         """View of this array; of zero dimensions a fixed value unless it is to be an array."""
@@ -84,6 +99,13 @@ class Views(Handle):
             return self._of(step.get(self._expr))
         whole = lens.then(self._lens, step)
         return type(self)(self._cell, whole, False, locked or self._locked)
+
+    def _name(self, number: Any) -> str:
+        """Name of the field of a number."""
+        names = self.dtype.names or ()
+        if not -len(names) <= number < len(names):
+            raise IndexError(f"invalid index ({number}): the element has {len(names)} fields")
+        return names[number]
 
     def _field(self, key: Any) -> Field:
         found = np.empty(0, self.dtype)[key]
