@@ -209,7 +209,7 @@ def _merge_row(
     stack: list[tuple[int, int, list[State]]] = []
     combines = [r.row.combine for r in reductions]
     highest = top(blocks)
-    for first, level, states in found:
+    for first, level, states in _merge_pairs(found, reductions, xp):
         i = first >> level
         while level < highest:
             if i & 1:
@@ -222,6 +222,44 @@ def _merge_row(
             level, i = level + 1, i >> 1
         stack.append((level, i, states))
     return stack
+
+
+MANY = 8
+"""Neighbours from which on all pairs of a level are combined by one call."""
+
+
+def _merge_pairs(
+    found: list[tuple[int, int, list[State]]], reductions: Sequence[Reduction], xp: ModuleType
+) -> list[tuple[int, int, list[State]]]:
+    """Nodes left when neighbours have been combined level by level, if they are many numbers."""
+    first, level, states = found[0]
+    i, count = first >> level, len(found)
+    if count < MANY or any(r.row.together is None for r in reductions):
+        return found
+    shape = states[0][0].shape
+    if prod(shape) != 1 or any(
+        node[:2] != ((i + k) << level, level) for k, node in enumerate(found)
+    ):
+        return found
+    lows, highs = [], []
+    values = [
+        xp.concatenate([node[2][k][0].reshape(1) for node in found]) for k in range(len(reductions))
+    ]
+
+    def node(k: int) -> tuple[int, int, list[State]]:
+        return (i + k) << level, level, [(v[k : k + 1].reshape(shape),) for v in values]
+
+    while count > 1:
+        if i & 1:
+            lows.append(node(0))
+            values, i, count = [v[1:] for v in values], i + 1, count - 1
+        if count & 1:
+            count -= 1
+            highs.append(node(count))
+        pairs = [((v[:count:2],), (v[1:count:2],)) for v in values]
+        values = [r.row.combine(xp, *p)[0] for r, p in zip(reductions, pairs, strict=True)]
+        level, i, count = level + 1, i >> 1, count >> 1
+    return [*lows, *map(node, range(count)), *reversed(highs)]
 
 
 def keys_of(per_axis: Sequence[Sequence[Node]]) -> list[Key]:

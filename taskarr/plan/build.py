@@ -42,6 +42,9 @@ from taskarr.plan.transfer import Part, Target, copy_step, exchange_step
 RUN = 1 << 22
 """Elements of a task: neighbouring blocks are run together up to this size."""
 
+BARE_RUN = 4 * RUN
+"""Elements of a task without calls, which just reads them."""
+
 
 def build(graph: Graph, wanted: frozenset[int], rank: int, size: int, staged: bool = False) -> Plan:
     """Plan a graph for one rank.
@@ -198,7 +201,8 @@ class _Builder:
         if box is not None:
             raws = [raw_key(root) for root in (*made.outputs, *made.filters)]
             shared = tuple(groups(space, made.program))
-            for blocks, chosen in _run_lists(space, box, parts):
+            most = RUN if made.program.calls else BARE_RUN
+            for blocks, chosen in _run_lists(space, box, parts, most):
                 inputs: list[Key] = [BACKEND, ARGS, *raws]
                 for _, keys in chosen:
                     inputs += keys
@@ -246,9 +250,9 @@ def _sources(graph: Graph, made: Compiled) -> list[tuple[int, exchange.Source]]:
 
 
 def _run_lists(
-    space: Layout, box: Box, parts: Sequence[Part]
+    space: Layout, box: Box, parts: Sequence[Part], most: int
 ) -> list[tuple[list[tuple[BlockKey, Box]], list[tuple[SourceParts, list[Key]]]]]:
-    """Blocks of a brick in tasks: neighbours that read the same pieces, up to `RUN` elements."""
+    """Blocks of a brick in tasks: neighbours that read the same pieces, up to ``most`` elements."""
     blocks = block_boxes(space.blocks(box), first_blocks(space, box))
     far = any(part.received for part in parts)
     found: list[Any] = []
@@ -256,7 +260,7 @@ def _run_lists(
     for key, block in blocks:
         chosen = [part.parts_for(block if far else None) for part in parts]
         size += box_size(block)
-        if found and size <= RUN and found[-1][1] == chosen:
+        if found and size <= most and found[-1][1] == chosen:
             found[-1][0].append((key, block))
         else:
             found.append(([(key, block)], chosen))

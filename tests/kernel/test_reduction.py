@@ -82,6 +82,36 @@ def test_any_bricks_of_blocks_give_one_tree(blocks, axes, data):
     assert here == whole(axes, blocks)
 
 
+def _join_all(xp, a, b):
+    return ("(" + a[0] + " " + b[0] + ")",)
+
+
+def _not_at_one_go(*_):
+    return None
+
+
+@given(st.sampled_from((1, 7, 8, 9, 31, 64, 77)), st.data())
+def test_many_neighbours_combined_at_one_go_make_the_same_tree(blocks, data):
+    row = Row(
+        "spell", lambda *_: (FieldSpec(np.dtype(object)),), lambda *_: (), _join_all,
+        lambda *_: "", together=_not_at_one_go,
+    )  # fmt: skip
+    reduction = Reduction(row, np.dtype(object), np.dtype(object), (0,), 0)
+    parts = []
+    for first, last in data.draw(cuts(blocks)):
+        mine = {((0, b),): [(np.array([str(b)], object),)] for b in range(first, last)}
+        merged = merge(mine, (0,), (blocks,), (reduction,), np)
+        assert set(merged) == {(node,) for node in nodes(first, last, blocks)}
+        assert all(states[0][0].shape == (1,) for states in merged.values())
+        parts.append(merged)
+    here = {}
+    for part in data.draw(st.permutations(parts)):
+        here = merge({**here, **part}, (0,), (blocks,), (reduction,), np)
+    ((found,),) = here.values()
+    ((wanted,),) = whole((0,), (blocks,)).values()
+    assert found[0].item() == wanted[0]
+
+
 def test_three_blocks_by_hand():
     keys = [((0, b),) for b in range(3)]
     found = merge({k: leaf(k) for k in keys}, (0,), (3,), (spelling((0,)),), np)

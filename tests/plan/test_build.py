@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import taskarr as ta
 from taskarr.geometry.region import box_size
-from taskarr.plan.build import RUN, build
+from taskarr.plan.build import BARE_RUN, RUN, build
 from taskarr.plan.tasks import RunBlocks
 from tests.geometry.strategies import chunks, entries
 from tests.layouts import on_ranks
@@ -115,6 +115,8 @@ def test_large_blocks_are_tasks_of_their_own():
     planned = plan_for(lambda make: make((1 << 24,)) * 2, 0, 2, block=1 << 20)
     assert [len(s.blocks) for s in planned.sweeps] == [32, 32]
     assert all(sum(map(box_size, s.blocks)) == RUN for s in planned.sweeps)
+    planned = plan_for(lambda make: make((1 << 26,)).sum(), 0, 2, block=1 << 20)
+    assert [sum(map(box_size, s.blocks)) for s in planned.sweeps] == [BARE_RUN] * 2
 
 
 def test_a_rank_without_a_part_has_empty_steps():
