@@ -1,5 +1,6 @@
 """Array-level nodes of the symbolic graph, and the cells that user handles share."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -186,6 +187,29 @@ class Scan(Stored):
         self.axis = axis
 
 
+class Stretches(Stored):
+    """Stretches of an axis of the input, each reduced by the rank that has all of it.
+
+    Parameters
+    ----------
+    what
+        The ufunc and the dtype of the result, which is the input's.
+    axis
+        Which.
+    starts
+        Where stretches begin, rising from 0; each ends where the next one begins.
+    """
+
+    __slots__ = ("axis", "starts", "what")
+
+    def __init__(self, what: Accumulation, axis: int, starts: np.ndarray) -> None:
+        digest = hashlib.blake2b(starts.tobytes(), digest_size=16).hexdigest()
+        super().__init__("reduceat", what.name, axis, len(starts), digest)
+        self.what = what
+        self.axis = axis
+        self.starts = starts
+
+
 class Filtered(Op):
     """Elements of the first input where the second, over its leading axes, is true."""
 
@@ -296,7 +320,7 @@ class Expr:
     @property
     def can_fault(self) -> bool:
         """Whether the processor may raise a floating-point flag."""
-        if not isinstance(self.op, Elementwise | Reduce | Scan):
+        if not isinstance(self.op, Elementwise | Reduce | Scan | Stretches):
             return False
         kinds = self.dtype.kind + "".join([x.dtype.kind for x in self.inputs])
         return "f" in kinds or "c" in kinds or self.title in INTEGER_FAULTS

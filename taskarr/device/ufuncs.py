@@ -170,6 +170,33 @@ class DeviceUfunc:
         self._module.copyto(out, found, casting="same_kind")
         return out
 
+    def reduceat(self, array: Any, indices: np.ndarray, axis: int = 0) -> Any:
+        """Reduce stretches that begin at indices in host memory, which rise from 0.
+
+        What lies one, two, four rows apart in a stretch is joined, if the ufunc is associative;
+        else rows are joined to the first one by one.
+        """
+        x = array != 0 if self.name in TRUTHS else array
+
+        def at(rows: np.ndarray) -> tuple[Any, ...]:
+            return (*(slice(None),) * axis, self._module.asarray(rows, blocking=True))
+
+        found, heads = x.copy(), np.unique(indices)
+        lengths = np.diff(np.append(heads, x.shape[axis]))
+        rows = np.arange(x.shape[axis])
+        places = rows - np.repeat(heads, lengths)
+        behind = np.repeat(lengths, lengths) - places
+        tree, apart = self.name in REDUCERS or self.name in FOLDED, 1
+        while apart < lengths.max():
+            joining = rows[(places % (2 * apart if tree else len(rows)) == 0) & (behind > apart)]
+            found[at(joining)] = self._ufunc(found[at(joining)], found[at(joining + apart)])
+            apart += apart if tree else 1
+        result = found[at(indices)]
+        empty = np.flatnonzero(np.diff(indices) == 0)
+        if len(empty):
+            result[at(empty)] = x[at(indices[empty])]
+        return result
+
     def _reduced(self, x: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
         if self.name in REDUCERS and axes:
             function: Callable[..., Any] = getattr(self._module, REDUCERS[self.name])

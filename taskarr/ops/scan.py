@@ -1,25 +1,24 @@
 """Scans: running sums, products and extremes along an axis, and reductions of stretches of it."""
 
 import operator
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from taskarr.expr import Expr, Scan, blank, filled, moved_to, view_of
+from taskarr.expr import Expr, Scan, blank, filled, moved_to
 from taskarr.kernel.scan import Accumulation
-from taskarr.ops.elementwise import apply, cast, select
+from taskarr.ops.elementwise import apply, select
 from taskarr.ops.joining import joined
-from taskarr.ops.keys import view_of_key
 from taskarr.ops.operands import layout_for, settled
 from taskarr.ops.reductions.arguments import into
 from taskarr.ops.reductions.asked import Given, result_dtype
 from taskarr.ops.reductions.folds import CASTING, in_output
-from taskarr.ops.reductions.ufuncs import NAMES, ufunc_reduce
+from taskarr.ops.reductions.ufuncs import NAMES, is_associative
 from taskarr.ops.reshape import reshaped
+from taskarr.ops.stretches import stretches
 from taskarr.ops.ufuncs import known_as
 
 CUMULATIVE = {
@@ -31,9 +30,6 @@ CUMULATIVE = {
     "cumulative_prod": "multiply",
 }
 """Functions that accumulate, and with which ufunc."""
-
-FEW = 64
-"""Stretches up to which `reduceat` reduces each by itself."""
 
 
 def cumulative(name: str, x: Expr, given: Given) -> Expr:
@@ -121,11 +117,6 @@ def _accumulated(function: np.ufunc, x: Expr, axis: int, dtype: np.dtype, given:
     return Expr(scan, (x,), dtype, x.layout, x.world)
 
 
-def is_associative(function: np.ufunc) -> bool:
-    """Whether a ufunc is known to give the same however its operands are grouped."""
-    return function.__name__ in NAMES and getattr(np, function.__name__, None) is function
-
-
 def _into(found: Expr, given: Given) -> Expr:
     out = given.get("out")
     if out is not None and out.shape != found.shape:
@@ -155,7 +146,7 @@ def reduceat(
     IndexError
         When an index is out of range.
     NotImplementedError
-        For more than `FEW` stretches, and ufuncs that are not known to be associative.
+        As `stretches`.
     TypeError, ValueError, numpy.exceptions.AxisError
         As NumPy.
     """
@@ -168,19 +159,13 @@ def reduceat(
         indices = np.asarray(indices).astype(np.intp)
     result = result_dtype(_asking(function.reduceat, np.zeros_like(indices)), x, given)
     axis, name = _axis_of(x, axis), f"{function.__name__}.reduceat"
-    starts, n = indices.astype(np.intp).tolist(), x.shape[axis]
-    for start in starts:
-        if not 0 <= start < n:
-            raise IndexError(f"index {start} out-of-bounds in {name} [0, {n})")
-    if len(starts) > FEW:
-        raise NotImplementedError(
-            f"numpy.{name} of a taskarr array with {len(starts)} indices, more than {FEW}; "
-            "call it with x.numpy()"
-        )
-    spans = [(lo, max(lo + 1, hi)) for lo, hi in pairwise([*starts, n])]
+    starts, n = indices.astype(np.intp), x.shape[axis]
+    wrong = starts[(starts < 0) | (starts >= n)]
+    if len(wrong):
+        raise IndexError(f"index {wrong[0]} out-of-bounds in {name} [0, {n})")
     if dtype is None and NAMES.get(function.__name__) in CASTING:
         result = in_output(result, x.dtype, given)
-    return _into(_stretches(function, x, axis, spans, result), given)
+    return _into(stretches(function, x, axis, starts, result), given)
 
 
 def _asking(method: Callable[..., Any], indices: np.ndarray) -> Callable[..., Any]:
@@ -190,20 +175,3 @@ def _asking(method: Callable[..., Any], indices: np.ndarray) -> Callable[..., An
         return method(sample, indices, **options)
 
     return asked
-
-
-def _stretches(
-    function: np.ufunc, x: Expr, axis: int, spans: Sequence[tuple[int, int]], dtype: np.dtype
-) -> Expr:
-    """Node of the reductions of stretches of an axis, one behind the other."""
-    shape = (*x.shape[:axis], len(spans), *x.shape[axis + 1 :])
-    if 0 in shape:
-        layout = layout_for(x.world, shape, dtype)
-        return blank(dtype, layout, x.world)
-    parts = []
-    for lo, hi in spans:
-        part = view_of(x, view_of_key(x.shape, (*(slice(None),) * axis, slice(lo, hi))))
-        if hi - lo > 1:
-            part = ufunc_reduce(function, part, axis, dtype, keepdims=True)
-        parts.append(cast(part, dtype))
-    return joined(parts, axis) if len(parts) > 1 else parts[0]

@@ -1,11 +1,22 @@
 """Building a rank's plan: for each pass an exchange, block tasks, trees and counts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from scheduler.plan import Plan
-from taskarr.expr import Filtered, Gather, Held, Put, Reshaped, Scan, Scatter, Stored
+from taskarr.expr import (
+    Filtered,
+    Gather,
+    Held,
+    Op,
+    Put,
+    Reshaped,
+    Scan,
+    Scatter,
+    Stored,
+    Stretches,
+)
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.region import Box, as_region, box_shape, box_size, contains, slices
 from taskarr.geometry.view import Affine
@@ -27,6 +38,7 @@ from taskarr.plan.recorder import (
 from taskarr.plan.reduce import first_blocks, groups, reduction_steps
 from taskarr.plan.scan import scan_steps
 from taskarr.plan.stages import CountRows
+from taskarr.plan.stretches import stretch_steps
 from taskarr.plan.tasks import (
     Allocate,
     Collect,
@@ -44,6 +56,15 @@ RUN = 1 << 22
 
 BARE_RUN = 4 * RUN
 """Elements of a task without calls, which just reads them."""
+
+
+STEPS: dict[type[Op], Callable[[Recorder, Graph, int, int], None]] = {
+    Gather: gather_steps,
+    Scatter: scatter_steps,
+    Scan: scan_steps,
+    Stretches: stretch_steps,
+}
+"""What records the steps of an operation from bricks to bricks."""
 
 
 def build(graph: Graph, wanted: frozenset[int], rank: int, size: int, staged: bool = False) -> Plan:
@@ -130,14 +151,9 @@ class _Builder:
     def _stored(self, root: int) -> None:
         """Record the steps of an operation from bricks to bricks."""
         node = self.graph[root]
-        if isinstance(node.op, Gather):
-            gather_steps(self.recorder, self.graph, root, self.rank)
-            return
-        if isinstance(node.op, Scatter):
-            scatter_steps(self.recorder, self.graph, root, self.rank)
-            return
-        if isinstance(node.op, Scan):
-            scan_steps(self.recorder, self.graph, root, self.rank)
+        record = STEPS.get(type(node.op))
+        if record is not None:
+            record(self.recorder, self.graph, root, self.rank)
             return
         assert isinstance(node.op, Reshaped), node.op
         step, box = self.recorder.step("reshape"), node.layout.brick(self.rank)

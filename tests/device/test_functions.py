@@ -76,6 +76,15 @@ def test_accumulate(name, axis):
     np.testing.assert_allclose(host(out), expected, rtol=1e-15)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "fmin", "logical_and", "subtract"])
+def test_reduceat(name, axis):
+    x = np.random.default_rng(1).normal(size=(23, 23))
+    starts = np.array([0, 0, 1, 4, 4, 4, 5, 11, 22])
+    found = getattr(XP, name).reduceat(there(x), starts, axis)
+    np.testing.assert_allclose(host(found), getattr(np, name).reduceat(x, starts, axis), rtol=1e-12)
+
+
 def test_calls_with_a_mask():
     out = strict.zeros((2, 4))
     assert XP.sqrt(there(X), out=out, where=there(X > 0)) is out

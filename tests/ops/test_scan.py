@@ -444,35 +444,3 @@ FLAT_DIFFERENCES = {
     "one": lambda xp, x: xp.ediff1d(x[:1, :1], to_begin=3),
     "wider": lambda xp, x: xp.diff(x, prepend=2.5),
 }
-
-
-STRETCHES = {
-    "rising": lambda xp, x: np.add.reduceat(x, [0, 2, 5]),
-    "falling": lambda xp, x: np.add.reduceat(x, [5, 2, 2, 0]),
-    "one": lambda xp, x: np.add.reduceat(x, [3]),
-    "none": lambda xp, x: np.add.reduceat(x, []),
-    "axis": lambda xp, x: np.maximum.reduceat(x, np.array([1, 3, 0]), axis=1),
-    "product": lambda xp, x: np.multiply.reduceat(x, (0, 1, 6), axis=-2),
-    "dtype": lambda xp, x: np.add.reduceat(x, [0, 4], dtype="f4"),
-    "truth": lambda xp, x: np.logical_and.reduceat(x, [0, 4]),
-    "output": lambda xp, x: np.add.reduceat(x, [0, 4], out=xp.zeros((2, 5), "f4")),
-    "single rows": lambda xp, x: np.subtract.reduceat(x, [6, 5, 6]),
-}
-
-
-def test_reductions_of_stretches():
-    verify(
-        (
-            (Check(f"{label} {char}", act, (numbers((7, 5), char),), False), p)
-            for label, act in STRETCHES.items()
-            for char, p in (("d", CUT[0]), ("f", CUT[2]), ("b", CUT[1]))
-        ),
-        (1, 3),
-    )
-    a = taskarr.arange(200)
-    with pytest.raises(NotImplementedError, match=r"100 indices.*numpy\(\)"):
-        np.add.reduceat(a, range(100))
-    with pytest.raises(NotImplementedError, match=r"numpy\(\)"):
-        np.subtract.reduceat(a, [0, 5])
-    with pytest.raises(TypeError, match=r"numpy\(\)"):
-        np.add.reduceat(a, a[:5])

@@ -14,6 +14,11 @@ NAMES = {ufunc: name for name, ufunc in UFUNCS.items() if not name.startswith("n
 """Reductions by their ufunc."""
 
 
+def is_associative(function: np.ufunc) -> bool:
+    """Whether a ufunc is known to give the same however its operands are grouped."""
+    return function.__name__ in NAMES and getattr(np, function.__name__, None) is function
+
+
 def ufunc_reduce(
     ufunc: np.ufunc,
     x: Expr,
@@ -46,11 +51,10 @@ def ufunc_reduce(
     """
     given = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "initial": initial}
     given = cleaned({**given, "where": where, "out": out}, x.world)
-    name = NAMES.get(ufunc.__name__)
-    if name is None or getattr(np, ufunc.__name__, None) is not ufunc:
+    if not is_associative(ufunc):
         result_dtype(ufunc.reduce, x, given)
         raise NotImplementedError(
             f"numpy.{ufunc.__name__}.reduce of a taskarr array: {ufunc.__name__} is not known to "
             "be associative, so parts can't be combined; reduce a.numpy()"
         )
-    return into(fold(name, ufunc.reduce, x, given), out)
+    return into(fold(NAMES[ufunc.__name__], ufunc.reduce, x, given), out)
