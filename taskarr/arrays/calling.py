@@ -84,7 +84,10 @@ def _outer(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any
 def _reduce(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any) -> Any:
     outs = outputs(f"{function.__name__}.reduce", options.pop("out", None))
     given = {key: node_of(value) for key, value in options.items()}
-    found = reductions.ufunc_reduce(function, node_of(operands[0]), out=node_of(outs[0]), **given)
+    reduce = (
+        reductions.ufunc_reduce if reductions.is_associative(function) else scan.reduce_in_order
+    )
+    found = reduce(function, node_of(operands[0]), out=node_of(outs[0]), **given)
     return finished(wrap, (found,), outs)[0]
 
 

@@ -50,7 +50,8 @@ class Accumulation:
     dtype
         Of the result, in which elements are combined.
     joins
-        Whether the ufunc is associative, so that parts can be joined.
+        Whether the ufunc is associative, so that parts can be joined; else each goes on from the
+        one before.
     """
 
     name: str
@@ -111,6 +112,9 @@ class Scanner:
             if before is None:
                 self.faults.at = self.position
                 self._accumulate(part, found)
+            elif not self.what.joins:
+                self.faults.at = self.position
+                found[...] = self._again(part, before)
             else:
                 self._join(part, found, before, self._alone(part, found))
         self.faults.at = NOBODY

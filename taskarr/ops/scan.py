@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from taskarr.expr import Expr, Scan, blank, filled, moved_to
+from taskarr.expr import Expr, Scan, blank, filled, moved_to, view_of
+from taskarr.geometry.layout import Layout
 from taskarr.kernel.scan import Accumulation
-from taskarr.ops.elementwise import apply, select
+from taskarr.ops.elementwise import apply, cast, copied, select
 from taskarr.ops.joining import joined
+from taskarr.ops.keys import view_of_key
 from taskarr.ops.operands import layout_for, settled
-from taskarr.ops.reductions.arguments import into
-from taskarr.ops.reductions.asked import Given, result_dtype
+from taskarr.ops.reductions.arguments import cleaned, into
+from taskarr.ops.reductions.asked import Given, of_nothing, result_dtype
 from taskarr.ops.reductions.folds import CASTING, in_output
+from taskarr.ops.reductions.node import axes_of, kept_shape
 from taskarr.ops.reductions.ufuncs import NAMES, is_associative
 from taskarr.ops.reshape import reshaped
 from taskarr.ops.stretches import stretches
@@ -60,8 +63,7 @@ def cumulative(name: str, x: Expr, given: Given) -> Expr:
     axis = normalize_axis_index(operator.index(axis), len(x.shape))
     found = _accumulated(ufunc, x, axis, dtype, given)
     if given.get("include_initial"):
-        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-        layout = layout_for(x.world, shape, found.dtype, split=None)
+        layout = _whole(x, kept_shape(x.shape, (axis,), True), found.dtype)
         first = filled(np.array(ufunc.identity).astype(found.dtype)[()], layout, x.world)
         found = joined([first, found], axis)
     return _into(found, given)
@@ -74,14 +76,60 @@ def accumulate(
 
     Raises
     ------
-    NotImplementedError
-        For a ufunc that is not known to be associative, if the axis is cut into blocks.
     TypeError, ValueError, numpy.exceptions.AxisError
         As NumPy.
     """
     given = _given(axis=axis, dtype=dtype, out=out)
     result = result_dtype(function.accumulate, x, given)
     return _into(_accumulated(function, x, _axis_of(x, axis), result, given), given)
+
+
+def reduce_in_order(
+    function: np.ufunc,
+    x: Expr,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: Any = False,
+    initial: Any = np._NoValue,
+    where: Any = True,
+    out: Expr | None = None,
+) -> Expr:
+    """Node of ``function.reduce(x, ...)`` from left to right: the last of what is accumulated.
+
+    Raises
+    ------
+    NotImplementedError
+        With ``where``.
+    TypeError, ValueError, numpy.exceptions.AxisError
+        As NumPy.
+    """
+    given = cleaned({"axis": axis, "dtype": dtype, "keepdims": keepdims, "out": out}, x.world)
+    if where is not True:
+        raise NotImplementedError(
+            f"numpy.{function.__name__}.reduce(where=...) of a taskarr array: {function.__name__} "
+            "is not known to be associative; reduce a.numpy()"
+        )
+    if initial is not np._NoValue and initial is not None:
+        given["initial"] = initial
+    result = result_dtype(function.reduce, x, given)
+    axes = axes_of(len(x.shape), axis)
+    if not axes:
+        return into(cast(x, result), out)
+    (position,) = axes
+    if "initial" in given:
+        shape = kept_shape(x.shape, (position,), True)
+        first = filled(np.asarray(initial).astype(result)[()], _whole(x, shape, result), x.world)
+        x = joined([first, cast(x, result)], position)
+    if not x.shape[position]:
+        return into(of_nothing(function.reduce, x, given), out)
+    found = _accumulated(function, x, position, result, given)
+    last = slice(-1, None) if keepdims else -1
+    key = view_of_key(x.shape, (*(slice(None),) * position, last))
+    return into(copied(view_of(found, key)), out)
+
+
+def _whole(x: Expr, shape: tuple[int, ...], dtype: np.dtype) -> Layout:
+    return layout_for(x.world, shape, dtype, split=None)
 
 
 def _given(**options: Any) -> Given:
@@ -104,16 +152,8 @@ def _accumulated(function: np.ufunc, x: Expr, axis: int, dtype: np.dtype, given:
     if 0 in x.shape:
         return blank(dtype, x.layout, x.world)
     x = moved_to(x, settled(x.layout, dtype.itemsize, x.world))
-    joins = is_associative(function)
-    if not joins and len(x.layout.axes[axis].bounds) > 2:
-        raise NotImplementedError(
-            f"numpy.{function.__name__}.accumulate along axis {axis}, which is cut into "
-            f"{len(x.layout.axes[axis].bounds) - 1} blocks: {function.__name__} is not known to be "
-            "associative, so parts can't be joined; cut the array along another axis with "
-            "x.redistribute(split=...), or accumulate x.numpy()"
-        )
     name, find = known_as(function, x.world)
-    scan = Scan(Accumulation(name, find, dtype, joins), axis)
+    scan = Scan(Accumulation(name, find, dtype, is_associative(function)), axis)
     return Expr(scan, (x,), dtype, x.layout, x.world)
 
 

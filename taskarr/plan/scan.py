@@ -7,6 +7,8 @@ it and is done in one go; the others accumulate their blocks by themselves, mean
     owner 1   alone         └──► total ──► carry     join
     owner 2   alone                          └──► total     join
 
+Where parts can't be joined, each owner waits for the carry and then goes ``through`` its own.
+
 ``total`` reads the last row of each part only, so that the carry, a row of the array, is soon with
 the last owner; then all join their parts to what stands before them, at the same time. Totals are
 combined in the order of the parts, so the bits don't depend on the owners.
@@ -107,7 +109,7 @@ class _Scan:
             step = self.recorder.step(f"carry {name}")
             taken = self._carry(step, groups, carries)
             step = self.recorder.step(f"join {name}")
-            if taken:
+            if taken and self.op.what.joins:
                 self.done = [
                     self._along(step, "join", g, runs, taken[g]) for g, runs in enumerate(groups)
                 ]
@@ -120,7 +122,7 @@ class _Scan:
             carries = self._along(step, "through", g, runs, None)
             self.done.append(carries)
             return carries
-        for k, columns in enumerate(runs):
+        for k, columns in enumerate(runs if self.op.what.joins else []):
             step.task(
                 Alone(self._columns(columns)), (BACKEND, *self.bricks), self._key("alone", g, k)
             )
@@ -150,8 +152,13 @@ class _Scan:
                 take = TakeCarries(group, dtype, at)
                 taken.append(step.task(take, (buffer,), self._key("taken", g)))
                 at += size
+        if taken and not self.op.what.joins:
+            carries = [
+                self._along(step, "through", g, runs, taken[g]) for g, runs in enumerate(groups)
+            ]
+            self.done += carries
         if self.behind is not None:
-            if taken:
+            if taken and self.op.what.joins:
                 carries = [
                     self._along(step, "total", g, runs, taken[g]) for g, runs in enumerate(groups)
                 ]

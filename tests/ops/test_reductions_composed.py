@@ -230,9 +230,39 @@ def test_options_of_reduce():
     }
     checks = [Check(k, f, (x, i), exact=False) for k, f in acts.items()]
     verify([(c, CUT[k % 4]) for k, c in enumerate(checks)], ranks=(1, 3))
-    for ufunc in (np.subtract, np.divide, np.power, np.arctan2):
-        with pytest.raises(NotImplementedError, match=r"numpy\(\)"):
-            ufunc.reduce(taskarr.ones((3, 2)))
+
+
+IN_ORDER = {
+    "subtract": lambda xp, a, i: np.subtract.reduce(a),
+    "divide": lambda xp, a, i: np.divide.reduce(a, axis=1),
+    "method of integers": lambda xp, a, i: np.floor_divide.reduce(i, axis=-1, keepdims=True),
+    "arctan2": lambda xp, a, i: np.arctan2.reduce(a, axis=(0,)),
+    "initial": lambda xp, a, i: np.subtract.reduce(a, initial=100, axis=1),
+    "initial kept": lambda xp, a, i: np.subtract.reduce(i, initial=3, keepdims=True),
+    "dtype": lambda xp, a, i: np.subtract.reduce(i, dtype="f4"),
+    "output": lambda xp, a, i: np.subtract.reduce(i, out=xp.zeros(5)),
+    "no axis": lambda xp, a, i: np.subtract.reduce(a, axis=()),
+    "one row": lambda xp, a, i: np.subtract.reduce(a[2:3]),
+    "of one axis": lambda xp, a, i: np.subtract.reduce(a[:, 1], axis=None),
+    "of 0-d": lambda xp, a, i: np.divide.reduce(a[0, 2]),
+    "nothing": lambda xp, a, i: np.subtract.reduce(a[:0]),
+    "nothing with initial": lambda xp, a, i: np.subtract.reduce(a[:0], initial=2.5),
+    "of nothing beside": lambda xp, a, i: np.subtract.reduce(a[:, :0]),
+    "all axes": lambda xp, a, i: np.subtract.reduce(a, axis=None),
+    "two axes": lambda xp, a, i: np.divide.reduce(a, axis=(0, 1)),
+    "axis too large": lambda xp, a, i: np.subtract.reduce(a, axis=2),
+    "comparison": lambda xp, a, i: np.less.reduce(a),
+    "wrong output": lambda xp, a, i: np.subtract.reduce(i, out=xp.zeros(4)),
+}
+
+
+def test_ufuncs_that_are_not_associative_go_from_left_to_right():
+    x = np.random.default_rng(5).normal(size=(7, 5)) + 3
+    i = np.random.default_rng(5).integers(1, 9, (7, 5))
+    checks = [Check(k, f, (x, i), exact=False) for k, f in IN_ORDER.items()]
+    verify([(c, p) for c in checks for p in CUT], ranks=(1, 2, 3, 5), flow=False)
+    with pytest.raises(NotImplementedError, match=r"where.*numpy\(\)"):
+        np.subtract.reduce(taskarr.ones((3, 2)), where=np.ones(2, bool), initial=1)
 
 
 # ---------------------------------------------------------------------- the user's own

@@ -234,27 +234,36 @@ WRONG_OF_TRUTHS = {
 }
 
 
-def test_what_is_not_associative_needs_one_block():
-    x = numbers((6, 4)) + 3
-
-    def job(world):
-        rows = taskarr.asarray(x, split=0)
-        found = [getattr(np, name).accumulate(rows, axis=1).numpy() for name in OTHERS]
-        for name in OTHERS:
-            with pytest.raises(NotImplementedError, match=r"blocks.*redistribute.*numpy\(\)"):
-                getattr(np, name).accumulate(rows, axis=0)
-        columns = rows.redistribute(split=1)
-        found.append(np.subtract.accumulate(columns, axis=0).numpy())
-        return found
-
-    for n in (1, 3):
-        *found, down = on_ranks(n, job).value
-        for name, got in zip(OTHERS, found, strict=True):
-            np.testing.assert_array_equal(got, getattr(np, name).accumulate(x, axis=1))
-        np.testing.assert_array_equal(down, np.subtract.accumulate(x, axis=0))
+OTHERS = ("subtract", "divide", "arctan2", "floor_divide", "fmod")
 
 
-OTHERS = ("subtract", "divide", "arctan2")
+def test_what_is_not_associative_goes_on_from_block_to_block():
+    verify(
+        (
+            (Check(f"{name} {axis}", act, (numbers((7, 5)) + 3,), fixed=(name, axis)), p)
+            for name in OTHERS
+            for axis in (0, 1)
+            for p in (*CUT, *MESHES)
+        ),
+        (1, 2, 3, 5),
+    )
+
+
+def act(xp, x, name, axis):
+    return getattr(np, name).accumulate(x, axis=axis)
+
+
+def test_what_is_not_associative_has_the_same_bits_on_any_rank_count():
+    x = np.abs(numbers((300, 4))) + 0.1
+    found = set()
+    for n in (1, 2, 3, 7):
+
+        def job(world):
+            a = taskarr.asarray(x, split=0, chunks=(7, -1))
+            return np.power.accumulate(a).numpy().tobytes()
+
+        found.add(on_ranks(n, job).value)
+    assert len(found) == 1
 
 
 def test_running_sums_never_fall():
