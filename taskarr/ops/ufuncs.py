@@ -18,6 +18,7 @@ from taskarr.ops.elementwise import (
     cast,
     check_power,
     combined,
+    copied,
     empty_like,
 )
 from taskarr.ops.operands import checked_dtype, iteration_layout
@@ -89,7 +90,25 @@ def call(
         if function is np.power:
             check_power(node, dtype, operands)
         found.append(node if out is None else placed(node, out))
-    return tuple(found)
+    return _of_one_shape(found, outs)
+
+
+def _of_one_shape(found: Sequence[Expr], outs: Sequence[Expr | None]) -> tuple[Expr, ...]:
+    """Outputs of a call, all of which have the shape that they are broadcast to together."""
+    shape = np.broadcast_shapes(*[x.shape for x in found])
+    for x, out in zip(found, outs, strict=True):
+        if out is not None and x.shape != shape:
+            raise _unfit(x.shape, shape)
+    return tuple(
+        x if x.shape == shape else copied(view_of(x, broadcast(x.shape, shape))) for x in found
+    )
+
+
+def _unfit(target: tuple[int, ...], shape: tuple[int, ...]) -> ValueError:
+    return ValueError(
+        f"non-broadcastable output operand with shape {target} doesn't match the broadcast shape "
+        f"{shape}"
+    )
 
 
 def _output(
@@ -209,10 +228,7 @@ def placed(found: Expr, target: Expr) -> Expr:
         try:
             view = broadcast(found.shape, target.shape)
         except ValueError:
-            raise ValueError(
-                f"non-broadcastable output operand with shape {target.shape} doesn't match "
-                f"the broadcast shape {found.shape}"
-            ) from None
+            raise _unfit(target.shape, found.shape) from None
         found = view_of(found, view)
     if found.dtype != target.dtype:
         found = cast(found, target.dtype)

@@ -84,6 +84,8 @@ OUT = {
     "modf, one": (into("modf", True, None), (A, np.zeros((7, 5)))),
     "frexp": (into("frexp", True, True), (A, np.zeros((7, 5)), np.zeros((7, 5), "i"))),
     "frexp, other kind": (into("frexp", None, True), (A, np.zeros((7, 5), "B"))),
+    "one of two has more rows": (into("modf", True, None), (A[0], np.zeros((7, 5)))),
+    "two of different shapes": (into("modf", True, True), (A[0], np.zeros(5), np.zeros((7, 5)))),
     "unsafe": (
         into("add", True, casting="unsafe"),
         (np.full((7, 5), 3.5), np.ones(5), np.zeros((7, 5), "i")),
