@@ -159,8 +159,8 @@ def _run(
 ) -> None:
     world, (call, line) = here.world, caller
     signature, args = structure(nodes)
-    wanted = _agreed(here, backend, nodes, targets, signature, caller)
-    plan = _planned(here, nodes, signature, wanted, backend.device != CPU)
+    wanted, large = _agreed(here, backend, nodes, targets, signature, caller)
+    plan = _planned(here, nodes, (signature, wanted, large, backend.device != CPU))
     if here.settings.debug:
         _compare(world, args, call)
     log.debug("%s at %s: %d nodes, %d steps", call, line, len(nodes), len(plan.steps))
@@ -187,8 +187,11 @@ def _agreed(
     targets: Sequence[Expr],
     signature: Signature,
     caller: tuple[str, str],
-) -> int:
-    """Bits of the nodes that are to be kept: the targets, and what some rank holds, if it fits."""
+) -> tuple[int, int]:
+    """Bits of the nodes that are to be kept: the targets, and what some rank holds, if it fits.
+
+    With them the bits of those too large to be stored on the way.
+    """
     goal = {id(node) for node in targets}
     must = bits = 0
     for k, node in enumerate(nodes):
@@ -198,7 +201,7 @@ def _agreed(
             bits |= 1 << k
     live, budget, count = backend.live, here.budget_on(backend.device), len(nodes)
     if here.world.size == 1:
-        return must | _within(here, nodes, must, bits, budget - live, caller[0])
+        return _within(here, nodes, must, bits, (budget - live, budget), caller[0])
     digest = here.cache.digests.get(signature)
     if digest is None:
         digest = digest_of(signature)
@@ -211,32 +214,39 @@ def _agreed(
     found = open_run(here.world, digest, bits, count + MARKS, describe)
     bits = found & ((1 << count) - 1) & ~must
     free = free_bytes(found >> count, budget)
-    return must | _within(here, nodes, must, bits, free, caller[0])
+    return _within(here, nodes, must, bits, (free, budget), caller[0])
 
 
 def _within(
-    here: Runtime, nodes: Sequence[Expr], must: int, bits: int, free: int, call: str
-) -> int:
-    """The bits whose nodes fit into the free memory; a hint names what does not.
+    here: Runtime, nodes: Sequence[Expr], must: int, bits: int, room: tuple[int, int], call: str
+) -> tuple[int, int]:
+    """Bits of the nodes that are kept, and of those that don't fit into what is free then.
 
-    None is given within a statement, some of whose temporaries still look as if they were held.
+    ``room`` is what is free now, of which budget.
+
+    A hint names what is held and does not fit; not within a statement, some of whose temporaries
+    still look as if they were held.
     """
-    if not bits:
-        return 0
-    wishes = []
-    for k, node in enumerate(nodes):
-        if type(node.op) is Held or not (must | bits) >> k & 1:
-            continue
-        nbytes = node.dtype.itemsize * node.layout.fullest
-        if must >> k & 1:
-            free -= nbytes
-        else:
-            wishes.append(Wish(k, nbytes, _is_costly(node)))
-    for wish in over_budget(wishes, free):
-        bits &= ~(1 << wish.position)
-        if wish.costly and call != UNASKED:
-            _hint(here, nodes[wish.position], wish.nbytes)
-    return bits
+    sizes = {
+        k: node.dtype.itemsize * node.layout.fullest
+        for k, node in enumerate(nodes)
+        if type(node.op) is not Held
+    }
+    free, budget = room
+    free -= sum([nbytes for k, nbytes in sizes.items() if must >> k & 1])
+    if bits:
+        wishes = [Wish(k, sizes[k], _is_costly(nodes[k])) for k in sizes if bits >> k & 1]
+        for wish in over_budget(wishes, free):
+            bits &= ~(1 << wish.position)
+            if wish.costly and call != UNASKED:
+                _hint(here, nodes[wish.position], wish.nbytes)
+        free -= sum([wish.nbytes for wish in wishes if bits >> wish.position & 1])
+    most = max(free, budget // STORABLE)
+    return must | bits, sum([1 << k for k, nbytes in sizes.items() if nbytes > most])
+
+
+STORABLE = 64
+"""Part of the budget that may always be stored on the way."""
 
 
 def _is_costly(node: Expr) -> bool:
@@ -276,14 +286,15 @@ def _bring(nodes: Sequence[Expr], device: str) -> None:
             node.value = runtime(node.world).backend_on(device).here(node.value)
 
 
-def _planned(
-    here: Runtime, nodes: Sequence[Expr], signature: Signature, wanted: int, staged: bool
-) -> Plan:
-    key = (signature, wanted, staged)
+def _planned(here: Runtime, nodes: Sequence[Expr], key: tuple[Signature, int, int, bool]) -> Plan:
     plan = here.cache.plans.get(key)
     if plan is None:
-        kept = frozenset(k for k in range(len(nodes)) if wanted >> k & 1)
-        plan = build(graph_of(nodes), kept, here.world.rank, here.world.size, staged)
+        _, wanted, large, staged = key
+        kept, again = (
+            frozenset(k for k in range(len(nodes)) if bits >> k & 1) for bits in (wanted, large)
+        )
+        world = here.world
+        plan = build(graph_of(nodes), kept, world.rank, world.size, staged, again)
         if here.settings.check:
             check(plan)
         here.cache.put(key, plan)

@@ -145,15 +145,21 @@ def is_leaf(node: Node) -> bool:
     return isinstance(node.op, Held | Generate)
 
 
-def passes(graph: Graph, wanted: set[int]) -> list[Pass]:
-    """Passes that give the ``wanted`` positions, in the order in which they run."""
-    roots = _roots(graph, set(wanted))
+def passes(graph: Graph, wanted: set[int], large: frozenset[int] = frozenset()) -> list[Pass]:
+    """Passes that give the ``wanted`` positions, in the order in which they run.
+
+    Parameters
+    ----------
+    large
+        Positions whose values are computed again rather than stored on the way.
+    """
+    roots = _roots(graph, set(wanted), large)
     while True:
         levels = _levels(graph, roots)
-        shared = _shared(graph, roots, levels)
+        shared = _shared(graph, roots, levels) - large
         if not shared:
             break
-        roots = _roots(graph, roots | shared)
+        roots = _roots(graph, roots | shared, large)
     groups: dict[tuple[int, Layout, int], list[int]] = {}
     for root in sorted(roots):
         alone = root if isinstance(graph[root].op, Stored) else -1
@@ -162,7 +168,7 @@ def passes(graph: Graph, wanted: set[int]) -> list[Pass]:
     return sorted(found, key=lambda p: (p.level, p.roots))
 
 
-def _roots(graph: Graph, wanted: set[int]) -> set[int]:
+def _roots(graph: Graph, wanted: set[int], large: frozenset[int]) -> set[int]:
     """Wanted nodes, reductions below them, and nodes that are read through several views."""
     roots = {r for r in wanted if not isinstance(graph[r].op, Held)}
     uses: dict[int, Uses] = {}
@@ -170,7 +176,8 @@ def _roots(graph: Graph, wanted: set[int]) -> set[int]:
         node, seen = graph[position], uses.get(position)
         if seen is None and position not in roots:
             continue
-        if seen and _is_stored(graph, position, seen):
+        again = position in large and _is_chain(graph, position)
+        if seen and not again and _is_stored(graph, position, seen):
             roots.add(position)
         if is_leaf(node):
             continue
@@ -194,6 +201,17 @@ def _is_stored(graph: Graph, position: int, seen: Uses) -> bool:
         return op.costly and not _is_followed(graph[position], seen)
     read = sum(prod(view.shape) for _, view in seen)
     return len(seen) > 1 and read > prod(graph[position].shape) and isinstance(op, Elementwise)
+
+
+def _is_chain(graph: Graph, position: int) -> bool:
+    """Whether a node is what functions of one array make, one after the other, of what is read.
+
+    Views of such a node are as easily computed from views of that.
+    """
+    node = graph[position]
+    while isinstance(node.op, Elementwise) and len(node.inputs) == 1:
+        node = graph[node.inputs[0]]
+    return is_leaf(node)
 
 
 def _is_followed(node: Node, seen: Uses) -> bool:

@@ -144,6 +144,41 @@ def test_a_file_ten_times_the_budget_is_reduced_and_filtered_within_it(tmp_path,
     assert "is not kept" in hint
 
 
+CONVERTED = """
+f = taskarr.load("large.npy")
+
+
+def scaled(x):
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def job():
+    x = f.astype("f4") * 2
+    found = [float(scaled(x).max()), float((x[1:] - x[:-1]).max())]
+    found += [float(v) for v in taskarr.compute(abs(scaled(x)).mean(), (x / x.max()).min())]
+    taskarr.save("scaled.npy", scaled(x))
+    return found
+
+
+measured(job)
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_is_made_of_a_large_file_is_made_again_rather_than_stored(tmp_path, ranks):
+    budget, rows = 20 * MIB // ranks, 10 * 20 * MIB // 64
+    x = np.arange(float(rows))[:, None] + np.zeros(8)
+    np.save(tmp_path / "large.npy", x)
+    found, every, _ = peaks(tmp_path, CONVERTED, ranks, TASKARR_MEMORY=str(budget))
+    x = x[:, 0] * 2
+    z = (x - x.mean()) / x.std()
+    np.testing.assert_allclose(found, [z.max(), 2, abs(z).mean(), 0], rtol=1e-5)
+    saved = np.load(tmp_path / "scaled.npy", mmap_mode="r")
+    assert (saved.shape, saved.dtype) == ((rows, 8), np.float32)
+    np.testing.assert_allclose(saved[:, 7], z, rtol=1e-4, atol=1e-4)
+    assert max(rank["resident"] for rank in every) <= budget
+
+
 BRICKS = {
     "chain": (1, "global r; r = (taskarr.sqrt(a * a + b * b) * 2 - 1).persist()"),
     "in place": (1, "np.multiply(a, 2, out=a); a.persist()"),

@@ -4,9 +4,10 @@ import ast
 import os
 import struct
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import product
+from functools import partial as bound
+from itertools import chain, product
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
@@ -16,12 +17,23 @@ import numpy as np
 
 from scheduler import World
 from scheduler.comm.where import user_line
-from taskarr.evaluate import run
-from taskarr.expr import FILE, Expr, moved_to, view_of
+from taskarr.evaluate import collect, run
+from taskarr.expr import (
+    FILE,
+    Elementwise,
+    Expr,
+    Generate,
+    Held,
+    Move,
+    Viewed,
+    moved_to,
+    view_of,
+)
 from taskarr.geometry.grid import even_bounds
 from taskarr.geometry.owners import balance, dealt
 from taskarr.geometry.region import Region, region_shape, region_size
 from taskarr.geometry.view import transpose
+from taskarr.ops.keys import view_of_key
 from taskarr.ops.operands import checked_dtype, layout_for
 from taskarr.runtime import agree, runtime
 
@@ -198,19 +210,46 @@ def save(path: Any, x: Expr) -> None:
     name = os.path.realpath(name if name.endswith(".npy") else name + ".npy")
     world = x.world
     checked_dtype(x.dtype)
-    rows = _for_writing(x)
-    run([rows], "save")
+    parts = _parts(x)
+    first = next(parts)
+    run([first[1]], "save")
     agree(world, f"save {user_line()}")
     made: tuple[str, int] | None = None
     try:
         made = together(world, lambda: _create(name, x.shape, x.dtype), "save", rank=0)
-        together(world, lambda: _write_part(made, rows), "save")
+        for part in chain([first], parts):
+            run([part[1]], "save")
+            together(world, bound(_write_part, made, *part), "save")
         together(world, lambda: os.replace(made[0], name), "save", rank=0)
     except BaseException:
         if made is not None and world.rank == 0:
             with suppress(OSError):
                 os.unlink(made[0])
         raise
+
+
+def _parts(x: Expr) -> Iterator[tuple[int, Expr]]:
+    """Rows that are computed and written together, each with the offset of its bytes.
+
+    One part, unless the array is pending and takes more than half of the budget.
+    """
+    world, budget = x.world, runtime(x.world).budget_on(x.device)
+    rows = _for_writing(x)
+    whole = x.held or not x.shape or rows.layout.fullest * x.dtype.itemsize <= budget // 2
+    stored = [] if whole else [node for node in collect([x]) if not isinstance(node.op, INLINED)]
+    if whole or x in stored:
+        yield 0, rows
+        return
+    if stored:
+        run(stored, "save")
+    length = x.dtype.itemsize * prod(x.shape[1:])
+    count = max(1, budget // 8 * world.size // length)
+    for lo in range(0, x.shape[0], count):
+        yield lo * length, _for_writing(view_of(x, view_of_key(x.shape, slice(lo, lo + count))))
+
+
+INLINED = (Elementwise, Generate, Held, Move, Viewed)
+"""Operations that a part needs a part of only."""
 
 
 def _for_writing(x: Expr) -> Expr:
@@ -250,8 +289,7 @@ def _create(name: str, shape: tuple[int, ...], dtype: np.dtype) -> tuple[str, in
     return temporary, offset
 
 
-def _write_part(made: tuple[str, int] | None, x: Expr) -> None:
-    assert made is not None
+def _write_part(made: tuple[str, int], before: int, x: Expr) -> None:
     temporary, offset = made
     world = x.world
     box = x.layout.brick(world.rank)
@@ -264,7 +302,7 @@ def _write_part(made: tuple[str, int] | None, x: Expr) -> None:
     try:
         at = 0
         for start, nbytes in runs_of(region, x.shape, x.dtype.itemsize):
-            _write_all(descriptor, data[at : at + nbytes], offset + start)
+            _write_all(descriptor, data[at : at + nbytes], offset + before + start)
             at += nbytes
     finally:
         os.close(descriptor)

@@ -67,7 +67,14 @@ STEPS: dict[type[Op], Callable[[Recorder, Graph, int, int], None]] = {
 """What records the steps of an operation from bricks to bricks."""
 
 
-def build(graph: Graph, wanted: frozenset[int], rank: int, size: int, staged: bool = False) -> Plan:
+def build(
+    graph: Graph,
+    wanted: frozenset[int],
+    rank: int,
+    size: int,
+    staged: bool = False,
+    large: frozenset[int] = frozenset(),
+) -> Plan:
     """Plan a graph for one rank.
 
     Parameters
@@ -80,6 +87,8 @@ def build(graph: Graph, wanted: frozenset[int], rank: int, size: int, staged: bo
         The rank, and the number of ranks.
     staged
         Whether arrays lie on a device; see `plan.staging`.
+    large
+        Positions that are not stored on the way, but computed by every pass that reads them.
 
     Returns
     -------
@@ -87,7 +96,7 @@ def build(graph: Graph, wanted: frozenset[int], rank: int, size: int, staged: bo
         Needs `BACKEND`, `ARGS` and the bricks of held nodes; gives the wanted bricks.
     """
     graph = reused(graph, set(wanted))
-    work = passes(graph, set(wanted))
+    work = passes(graph, set(wanted), large)
     return _Builder(graph, wanted, work, rank, staged).plan()
 
 

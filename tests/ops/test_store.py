@@ -285,6 +285,37 @@ def test_permissions_are_those_of_any_new_file(tmp_path):
     assert os.stat(tmp_path / "x.npy").st_mode == os.stat(tmp_path / "plain").st_mode
 
 
+@pytest.mark.parametrize("placing", LAYOUTS[:5], ids=str)
+def test_large_pending_arrays_are_saved_in_parts(tmp_path, placing):
+    x = numbers((23, 4))
+    y = x[::-1] * 2 - x.mean(axis=0)
+
+    def job(world):
+        a = placing.place(x)
+        taskarr.save(tmp_path / "y.npy", a[::-1] * 2 - a.mean(axis=0))
+        taskarr.save(tmp_path / "t.npy", (a * 2).T)
+        return world.counters["file_written_bytes"]
+
+    for n in (1, 2, 3):
+        ran = on_ranks(n, job, memory=64, alike=False)
+        assert sum(ran.values) == 2 * x.nbytes
+        np.testing.assert_allclose(np.load(tmp_path / "y.npy"), y, rtol=1e-14)
+        np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), 2 * x.T)
+
+
+def test_a_part_that_fails_leaves_the_old_file(tmp_path):
+    np.save(tmp_path / "x.npy", numbers())
+
+    def job(world):
+        a = taskarr.arange(99, split=0)
+        with pytest.raises(ValueError, match="Integers to negative integer powers"):
+            taskarr.save(tmp_path / "x.npy", 2 ** (90 - a))
+
+    on_ranks(2, job, memory=64)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), numbers())
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
 def test_objects_are_not_saved(tmp_path):
     with pytest.raises(TypeError, match="object"):
         taskarr.save(tmp_path / "x.npy", np.array([1, None]))

@@ -6,6 +6,7 @@ import pytest
 import taskarr as ta
 from taskarr.expr import Elementwise, Own, Put, Reduce
 from taskarr.kernel.tiles import TILE
+from taskarr.optimize import passes
 from tests.plan.ghost import Planned, plan_for, plans_for
 
 ROWS = (16, 5)
@@ -206,6 +207,28 @@ def test_a_value_that_a_later_pass_needs_too_is_computed_once():
         ["sqrt", "exp"],
         ["subtract"],
     ]
+
+
+def test_what_is_too_large_to_be_stored_is_computed_by_each_pass_that_reads_it():
+    def chain_of_one(make):
+        e = ta.exp(make(ROWS))
+        return e[1:] - e[:-1]
+
+    def of_two(make):
+        e = make(ROWS) + make(ROWS)
+        return e - e.mean()
+
+    def two_through_views(make):
+        e = make(ROWS) + make(ROWS)
+        return e[1:] - e[:-1]
+
+    for program, stored in ((chain_of_one, 0), (of_two, 0), (two_through_views, 1)):
+        graph = plan_for(program, 0, 2).graph
+        last = len(graph) - 1
+        large = frozenset(k for k in range(last) if isinstance(graph[k].op, Elementwise))
+        for too_large, expected in ((frozenset(), 1), (large, stored)):
+            roots = [r for p in passes(graph, {last}, too_large) for r in p.roots]
+            assert len(set(roots) & large) == expected, program
 
 
 def test_a_result_of_the_same_pass_is_read_where_it_is_stored():
