@@ -159,8 +159,7 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
             return write.put(x, _part_of(x.shape, entries, mask), found)
     chosen = chosen or selection(x, entries)
     if not isinstance(value, Expr):
-        structured = x.dtype.names and not isinstance(value, np.ndarray | np.generic)
-        host = np.asarray(value, x.dtype if structured else None)
+        host = np.asarray(value)
         host = host if host.ndim else np.asarray(write.element(value, x.dtype))
         value = replicated_host(host, x.world)
     return _put(x, chosen, None, _values(cast(value, x.dtype), chosen))

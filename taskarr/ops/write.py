@@ -72,8 +72,7 @@ def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) ->
         _check_depth(value, len(shape))
     value = as_given(value, target.dtype)
     if not isinstance(value, Expr):
-        structured = target.dtype.names and not isinstance(value, np.ndarray | np.generic)
-        host = np.asarray(value, target.dtype if structured else None)
+        host = np.asarray(value)
         if host.ndim == 0:
             args = (element(value, target.dtype),)
             return Expr(FILL, (), target.dtype, target.layout, target.world, args)
