@@ -43,7 +43,7 @@ class Selection:
     indices
         For each of them, of NumPy or distributed.
     ranges
-        Number and length of the axis that each index still has to be held against; None for
+        Length and number of the axis that each index still has to be held against; None for
         indices that are in range.
     place
         First axis of the result that is one of the indices' axes.
@@ -87,7 +87,7 @@ class Selection:
         found = []
         for index, span in zip(self.indices, self.ranges, strict=True):
             if span is not None:
-                index = _in_range(index, *span)
+                index = checked_index(index, *span)
             found.append(index if isinstance(index, Expr) else replicated_host(index, world))
         return tuple(found)
 
@@ -258,7 +258,7 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
         if entry.dtype == np.bool_:
             found, span = _where(entry, x.world), None
         else:
-            found, span = [entry], (axis, shape[axis])
+            found, span = [entry], (shape[axis], axis)
         axes += range(first, first + len(found))
         indices += found
         ranges += [span] * len(found)
@@ -272,18 +272,6 @@ def _where(mask: Any, world: World) -> list[Any]:
     if not mask.shape:
         return [np.zeros(int(mask), np.int64)]
     return list(nonzero(mask) if isinstance(mask, Expr) else np.nonzero(mask))
-
-
-def _in_range(index: Any, axis: int, length: int) -> Any:
-    """Index array in range and not negative, as int64."""
-    if isinstance(index, Expr):
-        return checked_index(index, length, axis)
-    index = index.astype(np.int64)
-    wrong = (index < -length) | (index >= length)
-    if wrong.any():
-        first = index[wrong][0]
-        raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
-    return np.where(index < 0, index + length, index)
 
 
 def _check_masks(shape: Shape, arrays: Sequence[tuple[int, int, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from taskarr.geometry.layout import Layout
 from taskarr.geometry.rows import beside, following, has_whole_rows, is_cut, is_in_order
 from taskarr.geometry.view import Affine, broadcast
 from taskarr.ops.elementwise import apply, cast, select
-from taskarr.ops.keys import view_of_key
+from taskarr.ops.keys import from_start, view_of_key
 from taskarr.ops.operands import LARGEST_BLOCK, iteration_layout, layout_for
 from taskarr.ops.redistribute import everywhere
 from taskarr.ops.reductions import reduce
@@ -25,13 +26,13 @@ FEW = 64
 """Length up to which an axis is too short to be cut alone."""
 
 
-def checked_index(index: Expr, length: int, axis: int) -> Expr:
+def checked_index(index: Any, length: int, axis: int) -> Any:
     """Index along an axis as int64, negative ones counted from the end. Runs at once.
 
     Parameters
     ----------
     index
-        Integers of any type.
+        Integers of any type: an expression, or an array of NumPy, as is the result then.
     length, axis
         Of the axis that is indexed; the number of the axis is for the message.
 
@@ -40,6 +41,8 @@ def checked_index(index: Expr, length: int, axis: int) -> Expr:
     IndexError
         When an index is out of range, on all ranks.
     """
+    if not isinstance(index, Expr):
+        return _host_index(index.astype(np.int64, copy=False), length, axis)
     index = cast(index, np.int64)
     if 0 in index.shape:
         return index
@@ -47,14 +50,20 @@ def checked_index(index: Expr, length: int, axis: int) -> Expr:
     known = [everywhere(x) for x in (least, most)]
     run([index, *known], "checking an index")
     low, high = (int(x.value) for x in known)
-    if low < -length or high >= length:
-        worst = low if low < -length else high
-        raise IndexError(f"index {worst} is out of bounds for axis {axis} with size {length}")
+    for end in (low, high):
+        from_start(end, length, axis)  # which checks it
     return (
         index
         if low >= 0
         else select(apply("less", [index, 0]), apply("add", [index, length]), index)
     )
+
+
+def _host_index(index: np.ndarray, length: int, axis: int) -> np.ndarray:
+    outside = index[(index < -length) | (index >= length)]
+    if len(outside):
+        from_start(outside[0], length, axis)  # which raises
+    return np.where(index < 0, index + length, index)
 
 
 def aligned(indices: Sequence[Expr]) -> list[Expr]:

@@ -58,7 +58,7 @@ def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:
             steps.append(picked.step)
             start[axis] = picked.start if picked else 0
         else:
-            start[axis] = _index(entry, shape[axis], axis)
+            start[axis] = from_start(entry, shape[axis], axis)
         axis += 1
     return Affine(tuple(sizes), tuple(axes), tuple(start), tuple(steps), shape)
 
@@ -78,7 +78,14 @@ def _expanded(entries: Sequence[Any], ndim: int) -> list[Any]:
     return [*entries[:at], *rest, *entries[at + 1 :]]
 
 
-def _index(entry: Any, length: int, axis: int) -> int:
+def from_start(entry: Any, length: int, axis: int) -> int:
+    """Index along an axis, counted from its start.
+
+    Raises
+    ------
+    IndexError
+        When it is out of bounds.
+    """
     index = operator.index(entry)
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")

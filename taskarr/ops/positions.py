@@ -61,25 +61,21 @@ def bounded(index: Any, length: int, axis: int, mode: str, world: World) -> Expr
     IndexError
         When one is out of range and the mode is ``"raise"``, on all ranks.
     """
-    if not isinstance(index, Expr):
-        return replicated_host(_bounded(index, length, axis, mode), world)
     if mode == "raise":
-        return checked_index(index, length, axis)
+        index = checked_index(index, length, axis)
+    if not isinstance(index, Expr):
+        return replicated_host(_bounded(index, length, mode), world)
     if mode == "wrap":
         return apply("remainder", [index, max(1, length)])
-    return apply("minimum", [apply("maximum", [index, 0]), length - 1])
+    if mode == "clip":
+        return apply("minimum", [apply("maximum", [index, 0]), length - 1])
+    return index
 
 
-def _bounded(index: np.ndarray, length: int, axis: int, mode: str) -> np.ndarray:
+def _bounded(index: np.ndarray, length: int, mode: str) -> np.ndarray:
     if mode == "wrap":
         return index % max(1, length)
-    if mode == "clip":
-        return np.clip(index, 0, length - 1)
-    wrong = (index < -length) | (index >= length)
-    if wrong.any():
-        first = index[wrong][0]
-        raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
-    return np.where(index < 0, index + length, index)
+    return np.clip(index, 0, length - 1) if mode == "clip" else index
 
 
 def flat_index(layout: Layout, world: World) -> Expr:
