@@ -11,7 +11,8 @@ from taskarr.expr import Expr, Reshaped, view_of
 from taskarr.ops.element import held_element
 from taskarr.ops.elementwise import copied
 from taskarr.ops.keys import view_of_key
-from taskarr.ops.redistribute import everywhere, on_one
+from taskarr.ops.known import everywhere
+from taskarr.ops.redistribute import on_one
 from taskarr.runtime import runtime
 
 

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from scheduler import World
-from taskarr.evaluate import run
 from taskarr.expr import Expr, view_of
 from taskarr.geometry.rows import is_cut
 from taskarr.geometry.view import Affine, broadcast
@@ -21,11 +20,10 @@ from taskarr.ops import masks, write
 from taskarr.ops.elementwise import cast
 from taskarr.ops.gather import checked_index, gather, scatter
 from taskarr.ops.keys import as_tuple, is_basic, view_of_key
+from taskarr.ops.known import known
 from taskarr.ops.nonzero import nonzero
 from taskarr.ops.operands import replicated_host
-from taskarr.ops.redistribute import everywhere
 from taskarr.ops.views import moveaxis
-from taskarr.runtime import runtime
 
 Shape = tuple[int, ...]
 
@@ -339,16 +337,9 @@ def _entry(entry: Any) -> Any:
     if entry.dtype.kind not in "biu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     if isinstance(entry, Expr) and not entry.shape:
-        found = _known(entry)
+        (found,) = known([entry], "reading a key")
         return int(found) if found.dtype.kind in "iu" else found
     return entry
-
-
-def _known(x: Expr) -> Any:
-    """The value of zero dimensions, on all ranks."""
-    known = everywhere(x)
-    run([known], "reading a key")
-    return runtime(x.world).backend.host(known.value)
 
 
 def _refuse() -> NoReturn:

@@ -13,6 +13,7 @@ from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import apply, empty_like, select
 from taskarr.ops.gather import KNOWN, gather
 from taskarr.ops.keys import view_of_key
+from taskarr.ops.known import everywhere
 from taskarr.ops.nonzero import numbered
 from taskarr.ops.operands import replicated_host
 from taskarr.ops.patterns import index_along
@@ -30,7 +31,6 @@ from taskarr.ops.positions import (
     line,
     mode_of,
 )
-from taskarr.ops.redistribute import everywhere
 from taskarr.ops.reshape import reshaped
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.evaluate import run
 from taskarr.expr import Expr, Gather, Scatter, moved_to, same_world, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.rows import beside, following, has_whole_rows, is_cut, is_in_order
 from taskarr.geometry.view import Affine, broadcast
 from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.keys import from_start, view_of_key
+from taskarr.ops.known import everywhere, known
 from taskarr.ops.operands import LARGEST_BLOCK, iteration_layout, layout_for
-from taskarr.ops.redistribute import everywhere
 from taskarr.ops.reductions import reduce
 from taskarr.ops.views import expand_dims, moveaxis
 from taskarr.ops.write import OWN
@@ -46,17 +45,21 @@ def checked_index(index: Any, length: int, axis: int) -> Any:
     index = cast(index, np.int64)
     if 0 in index.shape:
         return index
-    least, most = (reduce(name, index) for name in ("min", "max"))
-    known = [everywhere(x) for x in (least, most)]
-    run([index, *known], "checking an index")
-    low, high = (int(x.value) for x in known)
+    low, high = extremes(index)
     for end in (low, high):
         from_start(end, length, axis)  # which checks it
-    return (
-        index
-        if low >= 0
-        else select(apply("less", [index, 0]), apply("add", [index, length]), index)
-    )
+    if low >= 0:
+        return index
+    return select(apply("less", [index, 0]), apply("add", [index, length]), index)
+
+
+def extremes(index: Expr) -> tuple[int, int]:
+    """Least and largest element, 0 and -1 if there is none; runs at once."""
+    if 0 in index.shape:
+        return 0, -1
+    ends = [reduce(name, index) for name in ("min", "max")]
+    low, high = map(int, known(ends, "checking an index", beside=[index]))
+    return low, high
 
 
 def _host_index(index: np.ndarray, length: int, axis: int) -> np.ndarray:
@@ -220,8 +223,8 @@ def _placed(x: Expr, indices: list[Expr], values: Expr | None) -> Placed:
     if x.layout.replicated:
         small = values is None or prod(values.shape) * values.dtype.itemsize <= KNOWN
         if small and _are_small(indices):
-            known = None if values is None else everywhere(values)
-            return x, [everywhere(i) for i in indices], known
+            values = None if values is None else everywhere(values)
+            return x, [everywhere(i) for i in indices], values
     elif _are_small(indices):
         return x, [everywhere(i) for i in indices], _beside(x, indices, values)
     split = (0,) if leading == 1 or x.shape[0] >= FEW else (0, 1)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from taskarr.evaluate import run
 from taskarr.expr import Expr, blank, filled, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.ops import advanced
@@ -15,15 +14,14 @@ from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import apply, cast, copied
 from taskarr.ops.gather import KNOWN
 from taskarr.ops.keys import view_of_key
+from taskarr.ops.known import known
 from taskarr.ops.operands import layout_for, replicated_host
 from taskarr.ops.patterns import index_along
 from taskarr.ops.picks import flat_where
 from taskarr.ops.positions import flat_index, line
-from taskarr.ops.redistribute import everywhere
 from taskarr.ops.reshape import reshaped
 from taskarr.ops.views import moveaxis
 from taskarr.ops.write import converted, put
-from taskarr.runtime import runtime
 
 BOOL = np.dtype(np.bool_)
 
@@ -140,9 +138,7 @@ def _places(obj: Any, length: int) -> np.ndarray:
                 f"insert() at {prod(obj.shape)} places: every rank gets all of an index, which may "
                 f"have {KNOWN >> 20} MiB; insert in parts"
             )
-        known = everywhere(obj)
-        run([known], "insert()")
-        obj = np.array(runtime(obj.world).backend.host(known.value))
+        obj = np.array(known([obj], "insert()")[0])
     found = np.array(obj)
     if found.dtype == np.bool_:
         if found.ndim != 1:

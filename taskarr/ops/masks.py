@@ -9,6 +9,7 @@ from taskarr.expr import Expr, Filtered, blank, moved_to, view_of
 from taskarr.geometry.layout import Layout, single
 from taskarr.geometry.owners import WORST_BALANCE, balance, dealt
 from taskarr.ops.elementwise import select
+from taskarr.ops.known import known
 from taskarr.ops.operands import layout_for
 from taskarr.ops.reductions import reduce
 from taskarr.ops.write import converted, element
@@ -34,7 +35,8 @@ def read(x: Expr, mask: Expr) -> Expr:
     if 0 in mask.shape:
         return _blank(x, _nothing(x, mask).shape)
     if 0 in x.shape:
-        return _blank(x, (_count(mask), *x.shape[len(mask.shape) :]))
+        (count,) = known([reduce("sum", mask)], "counting what a mask selects")
+        return _blank(x, (int(count), *x.shape[len(mask.shape) :]))
     data = _in_rows(x)
     rest = data.layout.axes[len(mask.shape) :]
     shape = Layout((single(0), *rest), x.world.size, 0, True)
@@ -51,14 +53,6 @@ def _nothing(x: Expr, mask: Expr) -> np.ndarray:
 def _blank(x: Expr, shape: tuple[int, ...]) -> Expr:
     """Node without elements."""
     return blank(x.dtype, layout_for(x.world, shape, x.dtype), x.world)
-
-
-def _count(mask: Expr) -> int:
-    """How often a mask is true."""
-    count = reduce("sum", mask)
-    known = moved_to(count, layout_for(mask.world, (), count.dtype, split=None))
-    run([known], "counting what a mask selects")
-    return int(known.value)
 
 
 def _in_rows(x: Expr) -> Expr:

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from taskarr.evaluate import run
 from taskarr.expr import Expr, filled, view_of
 from taskarr.geometry.view import broadcast
 from taskarr.kernel.parts import field
 from taskarr.ops import advanced
 from taskarr.ops.elementwise import apply, cast, combined, empty_like, select
-from taskarr.ops.gather import gather
+from taskarr.ops.gather import extremes, gather
 from taskarr.ops.keys import view_of_key
 from taskarr.ops.masks import balanced
 from taskarr.ops.nonzero import nonzero, numbered
@@ -29,8 +28,6 @@ from taskarr.ops.positions import (
     line,
     mode_of,
 )
-from taskarr.ops.redistribute import everywhere
-from taskarr.ops.reductions import reduce
 from taskarr.ops.reshape import reshaped
 from taskarr.ops.views import expand_dims
 
@@ -130,16 +127,6 @@ def choose(index: Any, choices: Sequence[Any], mode: Any, given: Expr) -> Expr:
     for k in reversed(range(count - 1)):
         chosen = select(apply("equal", [node, k]), choices[k], chosen, dtype)
     return chosen
-
-
-def extremes(index: Expr) -> tuple[int, int]:
-    """Least and largest element, 0 and -1 if there is none; runs at once."""
-    if not prod(index.shape):
-        return 0, -1
-    known = [everywhere(reduce(name, index)) for name in ("min", "max")]
-    run([index, *known], "checking an index")
-    low, high = (int(x.value) for x in known)
-    return low, high
 
 
 def _as_node(x: Any, given: Expr) -> Expr:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from scheduler import World
-from taskarr.evaluate import run
 from taskarr.expr import Elementwise, Expr, Generate, moved_to, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.kernel.functions import Function
@@ -25,6 +24,7 @@ from taskarr.ops.creation import shape_of
 from taskarr.ops.distributions import DISTRIBUTIONS, Distribution
 from taskarr.ops.gather import take_rows
 from taskarr.ops.keys import view_of_key
+from taskarr.ops.known import known
 from taskarr.ops.operands import checked_dtype, from_host, layout_for
 from taskarr.ops.views import moveaxis
 
@@ -134,9 +134,7 @@ def _is_array(x: Any) -> bool:
 
 def scalar(x: Expr) -> Any:
     """Value of an array of no axes, on every rank. Collective."""
-    target = moved_to(x, layout_for(x.world, (), x.dtype, None))
-    run([target], "a random parameter")
-    return target.value.item()
+    return known([x], "a random parameter")[0].item()
 
 
 def _common(shapes: Sequence[tuple[int, ...]], size: Any) -> tuple[int, ...]:

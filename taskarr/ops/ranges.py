@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.evaluate import run
 from taskarr.expr import Expr, moved_to, view_of
 from taskarr.ops import reductions, views
 from taskarr.ops.creation import ARANGE, Placement, asarray
 from taskarr.ops.elementwise import apply, cast, select
+from taskarr.ops.known import known
 from taskarr.ops.operands import checked_dtype
-from taskarr.ops.redistribute import everywhere
 
 REAL = int | float | np.integer | np.floating | np.bool_
 NUMBER = REAL | complex | np.complexfloating
@@ -163,9 +162,8 @@ def _any_zero(x: Any) -> bool:
     """Whether any value is zero; collective if the values lie on the ranks."""
     if not isinstance(x, Expr):
         return bool(np.any(np.equal(x, 0)))
-    found = everywhere(reductions.reduce("any", apply("equal", [x, 0])))
-    run([found], "linspace")
-    return bool(found.value)
+    (found,) = known([reductions.reduce("any", apply("equal", [x, 0]))], "linspace")
+    return bool(found)
 
 
 def _sample(x: Any) -> Any:

@@ -14,11 +14,6 @@ def redistribute(x: Expr, split: Any = "auto", chunks: Any = None, mesh: Any = N
     return moved_to(x, layout_for(x.world, x.shape, x.dtype, split, chunks, mesh))
 
 
-def everywhere(x: Expr) -> Expr:
-    """Node of which every rank has all."""
-    return x if x.layout.replicated else redistribute(x, split=None)
-
-
 def on_one(x: Expr, root: int) -> Expr:
     """Node of which one rank has all."""
     if isinstance(root, bool) or not isinstance(root, int | np.integer):
