@@ -70,6 +70,14 @@ def dealt(
     return Layout(tuple(axes), size)
 
 
+def redealt(layout: Layout) -> Layout:
+    """The same blocks dealt out anew along the first axis that is cut, if that is more even."""
+    grid = tuple(axis.bounds for axis in layout.axes)
+    split = next((k for k, bounds in enumerate(grid) if len(bounds) > 2), 0)
+    again = dealt(grid, (split,), None, layout.size)
+    return again if balance(again) < balance(layout) else layout
+
+
 def replicated(grid: tuple[Bounds, ...], size: int) -> Layout:
     """Layout in which every rank holds all."""
     axes = tuple(Axis(bounds, bounds[[0, -1]], 0) for bounds in grid)

@@ -2,7 +2,7 @@
 
 from taskarr.expr import Expr, moved_to
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.owners import WORST_BALANCE, balance, dealt
+from taskarr.geometry.owners import WORST_BALANCE, balance, redealt
 from taskarr.ops.operands import layout_for
 
 
@@ -18,10 +18,8 @@ def rebalanced(x: Expr) -> Expr:
 
 
 def _better(x: Expr) -> Layout:
-    layout, world = x.layout, x.world
-    split = tuple(k for k, axis in enumerate(layout.axes) if len(axis.bounds) > 2)[:1] or (0,)
-    again = dealt(tuple(axis.bounds for axis in layout.axes), split, None, world.size)
+    again = redealt(x.layout)
     if balance(again) <= WORST_BALANCE:
         return again
-    fresh = layout_for(world, x.shape, x.dtype, split=layout.split or "auto")
-    return min(layout, again, fresh, key=balance)
+    fresh = layout_for(x.world, x.shape, x.dtype, split=x.layout.split or "auto")
+    return min(again, fresh, key=balance)

@@ -7,7 +7,7 @@ import numpy as np
 from taskarr.evaluate import run
 from taskarr.expr import Expr, Filtered, blank, moved_to, view_of
 from taskarr.geometry.layout import Layout, single
-from taskarr.geometry.owners import WORST_BALANCE, balance, dealt
+from taskarr.geometry.owners import WORST_BALANCE, balance, redealt
 from taskarr.ops.elementwise import select
 from taskarr.ops.known import known
 from taskarr.ops.operands import layout_for
@@ -37,7 +37,7 @@ def read(x: Expr, mask: Expr) -> Expr:
     if 0 in x.shape:
         (count,) = known([reduce("sum", mask)], "counting what a mask selects")
         return _blank(x, (int(count), *x.shape[len(mask.shape) :]))
-    data = _in_rows(x)
+    data = in_rows(x)
     rest = data.layout.axes[len(mask.shape) :]
     shape = Layout((single(0), *rest), x.world.size, 0, True)
     node = Expr(FILTER, (data, mask), x.dtype, shape, x.world)
@@ -55,7 +55,7 @@ def _blank(x: Expr, shape: tuple[int, ...]) -> Expr:
     return blank(x.dtype, layout_for(x.world, shape, x.dtype), x.world)
 
 
-def _in_rows(x: Expr) -> Expr:
+def in_rows(x: Expr) -> Expr:
     """The array, cut into blocks along its first axis only."""
     if all(len(axis.bounds) == 2 for axis in x.layout.axes[1:]):
         return x
@@ -70,11 +70,9 @@ def balanced(node: Expr) -> Expr:
     nbytes = node.dtype.itemsize * int(np.prod(node.shape, dtype=np.int64))
     if balance(layout) <= WORST_BALANCE or nbytes <= block * world.size:
         return node
-    again = dealt(tuple(a.bounds for a in layout.axes), (0,), None, world.size)
-    if balance(again) >= balance(layout):
-        return node
-    moved = moved_to(node, again)
-    run([moved], "balancing the rows that a mask kept")
+    moved = moved_to(node, redealt(layout))
+    if moved is not node:
+        run([moved], "balancing the rows that a mask kept")
     return moved
 
 

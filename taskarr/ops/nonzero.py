@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from taskarr.evaluate import run
-from taskarr.expr import Expr, moved_to
+from taskarr.expr import Expr
 from taskarr.geometry.layout import Layout, single
 from taskarr.ops.creation import Placement
-from taskarr.ops.masks import FILTER
-from taskarr.ops.operands import layout_for
+from taskarr.ops.masks import FILTER, in_rows
 from taskarr.ops.patterns import INDEX, index_along
 
 Numbers = Callable[[Layout], Sequence[Expr]]
@@ -36,12 +35,8 @@ def numbered(mask: Expr, numbers: Numbers) -> tuple[Expr, ...]:
     numbers
         Gives nodes of every element's numbers, in the layout it is called with.
     """
-    layout, world = mask.layout, mask.world
-    if any(len(axis.bounds) > 2 for axis in layout.axes[1:]):
-        split = None if layout.replicated else 0
-        layout = layout_for(world, mask.shape, mask.dtype, split=split)
-        mask = moved_to(mask, layout)
-    unknown = Layout((single(0),), world.size, 0, True)
-    found = tuple(Expr(FILTER, (n, mask), INDEX, unknown, world) for n in numbers(layout))
+    mask = in_rows(mask)
+    unknown = Layout((single(0),), mask.world.size, 0, True)
+    found = [Expr(FILTER, (n, mask), INDEX, unknown, mask.world) for n in numbers(mask.layout)]
     run(found, "finding what a mask selects")
-    return found
+    return tuple(found)

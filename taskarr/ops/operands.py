@@ -12,7 +12,7 @@ from scheduler.comm.where import user_line
 from taskarr.expr import Expr, held
 from taskarr.geometry.grid import MOST_BLOCKS
 from taskarr.geometry.layout import Layout
-from taskarr.geometry.owners import WORST_BALANCE, balance, dealt, new_layout
+from taskarr.geometry.owners import WORST_BALANCE, balance, new_layout, redealt
 from taskarr.geometry.region import slices
 from taskarr.geometry.strides import order_of
 from taskarr.geometry.view import broadcast
@@ -133,7 +133,5 @@ def settled(layout: Layout, itemsize: int, world: World) -> Layout:
             world, layout.shape, np.dtype(f"V{itemsize}"), split=layout.split or "auto"
         )
     if balance(layout) > WORST_BALANCE and blocks >= world.size > 1:
-        split = tuple(k for k, b in enumerate(bounds) if len(b) > 2)[:1] or (0,)
-        again = dealt(tuple(bounds), split, None, world.size)
-        return again if balance(again) < balance(layout) else layout
+        return redealt(layout)
     return layout
