@@ -205,13 +205,7 @@ def _put(x: Expr, chosen: Selection, function: np.ufunc | None, values: Expr | N
 def _values(value: Expr, chosen: Selection) -> Expr:
     """Values for a scatter: the indices' axes first, or only what all rows get."""
     value = _without_leading(value, len(chosen.result))
-    try:
-        whole = broadcast(value.shape, chosen.result)
-    except ValueError:
-        raise ValueError(
-            f"shape mismatch: value array of shape {value.shape} could not be broadcast to "
-            f"indexing result of shape {chosen.result}"
-        ) from None
+    whole = fitting(value.shape, chosen.result)
     count, place = len(chosen.shape), chosen.place
     rest = (*chosen.result[:place], *chosen.result[place + count :])
     if len(value.shape) <= len(rest) - place:
@@ -219,6 +213,23 @@ def _values(value: Expr, chosen: Selection) -> Expr:
     return view_of(
         view_of(value, whole), moveaxis(chosen.result, range(place, place + count), range(count))
     )
+
+
+def fitting(shape: Shape, result: Shape) -> Affine:
+    """View of values in the shape of what an index selects.
+
+    Raises
+    ------
+    ValueError
+        When they can't be broadcast to it.
+    """
+    try:
+        return broadcast(shape, result)
+    except ValueError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {shape} could not be broadcast to "
+            f"indexing result of shape {result}"
+        ) from None
 
 
 def _without_leading(value: Expr, ndim: int) -> Expr:
@@ -253,10 +264,8 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
     indices: list[Any] = []
     ranges: list[tuple[int, int] | None] = []
     for first, axis, entry in arrays:
-        if entry.dtype == np.bool_:
-            found, span = _where(entry, x.world), None
-        else:
-            found, span = [entry], (shape[axis], axis)
+        found = indices_of(entry)
+        span = None if entry.dtype == np.bool_ else (shape[axis], axis)
         axes += range(first, first + len(found))
         indices += found
         ranges += [span] * len(found)
@@ -265,11 +274,13 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
     return Selection(view, tuple(axes), tuple(indices), tuple(ranges), place)
 
 
-def _where(mask: Any, world: World) -> list[Any]:
-    """Indices that a mask of a key stands for."""
-    if not mask.shape:
-        return [np.zeros(int(mask), np.int64)]
-    return list(nonzero(mask) if isinstance(mask, Expr) else np.nonzero(mask))
+def indices_of(entry: Any) -> tuple[Any, ...]:
+    """Indices along each axis that an array of a key stands for."""
+    if entry.dtype != np.bool_:
+        return (entry,)
+    if not entry.shape:
+        return (np.zeros(int(entry), np.int64),)
+    return nonzero(entry) if isinstance(entry, Expr) else np.nonzero(entry)
 
 
 def _check_masks(shape: Shape, arrays: Sequence[tuple[int, int, Any]]) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 
 from scheduler import SPMDError, World
 from scheduler.comm.where import user_line
-from taskarr.expr import Expr, held
+from taskarr.expr import Expr, held, view_of
 from taskarr.geometry.grid import MOST_BLOCKS
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.owners import WORST_BALANCE, balance, new_layout, redealt
 from taskarr.geometry.region import slices
 from taskarr.geometry.strides import order_of
 from taskarr.geometry.view import broadcast
+from taskarr.ops.views import expand_dims
 from taskarr.runtime import agree, runtime
 
 SCALARS = (bool, int, float, complex)
@@ -98,6 +99,13 @@ def replicated_host(x: np.ndarray, world: World) -> Expr:
     """Node of a small NumPy operand that every rank keeps whole."""
     checked_dtype(x.dtype)
     return from_host(x, layout_for(world, x.shape, x.dtype, split=None), world)
+
+
+def expanded(x: Any, axis: Any) -> Any:
+    """A node, or an array of NumPy, with axes of length one put in."""
+    if isinstance(x, Expr):
+        return view_of(x, expand_dims(x.shape, axis))
+    return np.expand_dims(x, axis)
 
 
 def iteration_layout(

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from taskarr.expr import Expr, view_of
-from taskarr.geometry.view import Affine, broadcast
+from taskarr.geometry.view import Affine
 from taskarr.ops import advanced
 from taskarr.ops.elementwise import copied
 from taskarr.ops.keys import view_of_key
-from taskarr.ops.nonzero import nonzero
-from taskarr.ops.operands import replicated_host
-from taskarr.ops.views import expand_dims, moveaxis
-from taskarr.ops.write import put
+from taskarr.ops.operands import expanded, replicated_host
+from taskarr.ops.views import moveaxis
+from taskarr.ops.write import put, without_leading
 
 Shape = tuple[int, ...]
 
@@ -90,7 +89,7 @@ def point_read(x: Expr, key: Any) -> Expr:
 def outer_written(x: Expr, key: Any, value: Any) -> Expr:
     """The array with a value, broadcast to the selection, where a key selects orthogonally."""
     view, picks = split(x.shape, key)
-    groups = [_indices(pick.entry) for pick in picks]
+    groups = [advanced.indices_of(pick.entry) for pick in picks]
     own = [len(group[0].shape) for group in groups]
     sizes = {pick.axis: group[0].shape for pick, group in zip(picks, groups, strict=True)}
     indexed = {axis for pick in picks for axis in pick.axes}
@@ -106,7 +105,7 @@ def outer_written(x: Expr, key: Any, value: Any) -> Expr:
     for k, group in enumerate(groups):
         lead, trail = sum(own[:k]), sum(own[k + 1 :])
         around = (*range(lead), *range(lead + own[k], lead + own[k] + trail))
-        indices += [_expanded(index, around) for index in group]
+        indices += [expanded(index, around) for index in group]
     values = _spread(value, tuple(result), x, places)
     return _written(x, view, picks, indices, values)
 
@@ -133,19 +132,6 @@ def _entries(picks: Sequence[Pick]) -> tuple[Any, ...]:
     return tuple(pick.entry for pick in picks)
 
 
-def _indices(entry: Any) -> tuple[Any, ...]:
-    """Indices along each axis that an array of a key stands for."""
-    if entry.dtype != np.bool_:
-        return (entry,)
-    return nonzero(entry) if isinstance(entry, Expr) else np.nonzero(entry)
-
-
-def _expanded(index: Any, axes: Sequence[int]) -> Any:
-    if isinstance(index, Expr):
-        return view_of(index, expand_dims(index.shape, tuple(axes)))
-    return np.expand_dims(index, tuple(axes))
-
-
 def _spread(value: Any, shape: Shape, x: Expr, places: Sequence[int]) -> Any:
     """Value in the shape of an orthogonal selection, with the axes at some places first."""
     if not isinstance(value, Expr):
@@ -153,13 +139,6 @@ def _spread(value: Any, shape: Shape, x: Expr, places: Sequence[int]) -> Any:
         if not value.ndim:
             return value[()]
         value = replicated_host(value, x.world)
-    while len(value.shape) > len(shape) and value.shape[0] == 1:
-        value = view_of(value, view_of_key(value.shape, 0))
-    try:
-        view = broadcast(value.shape, shape)
-    except ValueError:
-        raise ValueError(
-            f"shape mismatch: value array of shape {value.shape} could not be broadcast to "
-            f"indexing result of shape {shape}"
-        ) from None
-    return view_of(view_of(value, view), moveaxis(shape, places, range(len(places))))
+    value = without_leading(value, len(shape))
+    value = view_of(value, advanced.fitting(value.shape, shape))
+    return view_of(value, moveaxis(shape, places, range(len(places))))

@@ -11,7 +11,7 @@ from taskarr.ops import reductions, views
 from taskarr.ops.creation import ARANGE, Placement, asarray
 from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.known import known
-from taskarr.ops.operands import checked_dtype
+from taskarr.ops.operands import checked_dtype, expanded
 
 REAL = int | float | np.integer | np.floating | np.bool_
 NUMBER = REAL | complex | np.complexfloating
@@ -196,7 +196,7 @@ def linspace(
     intervals = count - 1 if endpoint else count
     row = len(np.shape(delta)) if not isinstance(delta, Expr) else len(delta.shape)
     line = _line(kind.type(0), kind.type(1), count, kind, Placement(place.world, split=None))
-    line = view_of(line, views.expand_dims(line.shape, tuple(range(1, 1 + row))))
+    line = expanded(line, tuple(range(1, 1 + row)))
     y, step = _stepped(line, delta, intervals)
     y = cast(apply("add", [y, start]), kind)
     if endpoint and count > 1:
@@ -239,7 +239,7 @@ def logspace(
     if len(_shape(base)):
         ndim = max(len(_shape(x)) for x in (start, stop, base))
         start, stop, base = (_with_axes(x, ndim) for x in (start, stop, base))
-        base = _expanded(base, axis)
+        base = expanded(base, axis)
     y = linspace(start, stop, num, endpoint, None, axis, place)[0]
     found = apply("power", [base, y])
     return found if dtype is None else cast(found, dtype)
@@ -249,14 +249,8 @@ def _shape(x: Any) -> tuple[int, ...]:
     return x.shape if isinstance(x, Expr) else np.shape(x)
 
 
-def _expanded(x: Any, axis: Any) -> Any:
-    if isinstance(x, Expr):
-        return view_of(x, views.expand_dims(x.shape, axis))
-    return np.expand_dims(x, axis)
-
-
 def _with_axes(x: Any, ndim: int) -> Any:
-    return _expanded(x, tuple(range(ndim - len(_shape(x)))))
+    return expanded(x, tuple(range(ndim - len(_shape(x)))))
 
 
 def geomspace(
@@ -280,7 +274,7 @@ def geomspace(
     y = logspace(*ends, count, endpoint, 10.0, kind, 0, place)
     row = tuple(range(1, len(y.shape)))
     line = _line(np.int64(0), np.int64(1), count, INTEGER, Placement(place.world, split=None))
-    line = view_of(line, views.expand_dims(line.shape, row))
+    line = expanded(line, row)
     if endpoint and count > 1:
         y = select(apply("equal", [line, count - 1]), stop, y, kind)
     if count > 0:

@@ -21,8 +21,7 @@ from taskarr.ops.elementwise import (
     copied,
     empty_like,
 )
-from taskarr.ops.operands import checked_dtype, iteration_layout
-from taskarr.ops.views import expand_dims
+from taskarr.ops.operands import checked_dtype, expanded, iteration_layout
 
 Options = dict[str, Any]
 
@@ -262,11 +261,8 @@ def outer_operands(function: Caller, operands: Sequence[Any]) -> list[Any]:
     more = len(second.shape) if isinstance(second, Expr) else np.ndim(second)
     if not more:
         return [first, second]
-    if not isinstance(first, Expr):
-        first = np.asarray(first)
-        return [first.reshape(first.shape + (1,) * more), second]
-    axes = tuple(range(len(first.shape), len(first.shape) + more))
-    return [view_of(first, expand_dims(first.shape, axes)), second]
+    first = first if isinstance(first, Expr) else np.asarray(first)
+    return [expanded(first, tuple(range(-more, 0))), second]
 
 
 def _shortcuts(dtype: np.dtype, exponent: float) -> Sequence[float]:

@@ -77,7 +77,7 @@ def converted(value: Any, target: Expr, shape: tuple[int, ...] | None = None) ->
             args = (element(value, target.dtype),)
             return Expr(FILL, (), target.dtype, target.layout, target.world, args)
         value = replicated_host(host, target.world)
-    value = _without_leading(value, len(shape))
+    value = without_leading(value, len(shape))
     try:
         view = broadcast(value.shape, shape)
     except ValueError:
@@ -97,7 +97,7 @@ def _check_depth(value: Any, ndim: int) -> None:
         )
 
 
-def _without_leading(value: Expr, ndim: int) -> Expr:
+def without_leading(value: Expr, ndim: int) -> Expr:
     """View of a value without the leading axes of length 1 that are too many."""
     shape = value.shape
     while len(shape) > ndim and shape[0] == 1:
