@@ -19,7 +19,7 @@ from taskarr.geometry.view import Affine, broadcast
 from taskarr.ops import masks, write
 from taskarr.ops.elementwise import cast
 from taskarr.ops.gather import checked_index, gather, scatter
-from taskarr.ops.keys import as_tuple, is_basic, view_of_key
+from taskarr.ops.keys import as_tuple, axes_of, is_basic, view_of_key, written_out
 from taskarr.ops.known import known
 from taskarr.ops.nonzero import nonzero
 from taskarr.ops.operands import replicated_host
@@ -104,7 +104,7 @@ def read(x: Expr, key: Any) -> Expr:
         As NumPy, on all ranks.
     """
     entries = entries_of(key)
-    expanded(entries, x.shape)  # which counts them
+    written_out(entries, len(x.shape))  # which counts them
     mask = _leading_mask(entries)
     if mask is not None and 0 not in x.shape:
         node, part = _masked(x, entries, mask)
@@ -140,7 +140,7 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
         As NumPy, on all ranks.
     """
     entries = entries_of(key)
-    expanded(entries, x.shape)  # which counts them
+    written_out(entries, len(x.shape))  # which counts them
     mask = _leading_mask(entries)
     chosen = selection(x, entries) if mask is None else None
     node, part = _masked(x, entries, mask) if mask is not None else (None, x)
@@ -248,13 +248,13 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
     basic: list[Any] = []
     arrays: list[tuple[int, int, Any]] = []
     at = axis = 0
-    for entry in expanded(entries, shape):
+    for entry in written_out(entries, len(shape)):
         if not _is_array(entry):
             basic.append(entry)
             at += not isinstance(entry, int)
             axis += entry is not None
             continue
-        ndim = len(entry.shape) if entry.dtype == np.bool_ else 1
+        ndim = axes_of(entry)
         arrays.append((at, axis, entry))
         basic += [slice(None)] * ndim if ndim else [None]
         at, axis = at + max(1, ndim), axis + ndim
@@ -316,7 +316,7 @@ def _place(entries: Sequence[Any], ndim: int, count: int) -> int:
         elif entry.dtype == np.bool_ and not entry.shape:
             key.append(not flags)
         else:
-            key += [index] * (len(entry.shape) if entry.dtype == np.bool_ else 1)
+            key += [index] * axes_of(entry)
     found = np.empty((1,) * ndim)[tuple(key)].shape
     return next(k for k, n in enumerate(found) if n != 1)
 
@@ -362,27 +362,6 @@ def _refuse() -> NoReturn:
 
 def _is_array(entry: Any) -> bool:
     return isinstance(entry, np.ndarray | Expr)
-
-
-def expanded(entries: Sequence[Any], shape: Shape) -> list[Any]:
-    """Entries with ``...`` written out, so that every axis has one."""
-    consumed = 0
-    for entry in entries:
-        if _is_array(entry) and entry.dtype == np.bool_:
-            consumed += len(entry.shape)
-        else:
-            consumed += not (entry is None or entry is Ellipsis)
-    dots = [k for k, e in enumerate(entries) if e is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if consumed > len(shape):
-        raise IndexError(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {consumed} were "
-            "indexed"
-        )
-    rest = [slice(None)] * (len(shape) - consumed)
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *rest, *entries[at + 1 :]]
 
 
 def _leading_mask(entries: Sequence[Any]) -> Any:

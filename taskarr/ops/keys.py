@@ -45,7 +45,7 @@ def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:
     steps: list[int] = []
     start = [0] * len(shape)
     axis = 0
-    for entry in _expanded(as_tuple(key), len(shape)):
+    for entry in written_out(as_tuple(key), len(shape)):
         if entry is None:
             axes.append(NEW)
             sizes.append(1)
@@ -63,9 +63,22 @@ def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:
     return Affine(tuple(sizes), tuple(axes), tuple(start), tuple(steps), shape)
 
 
-def _expanded(entries: Sequence[Any], ndim: int) -> list[Any]:
-    """Entries with ``...`` written out, so that every axis has one."""
-    consumed = sum(1 for e in entries if e is not None and e is not Ellipsis)
+def axes_of(entry: Any) -> int:
+    """Number of axes that an entry of a key is for: none, one, or as many as a mask has."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return len(entry.shape) if getattr(entry, "dtype", None) == np.bool_ else 1
+
+
+def written_out(entries: Sequence[Any], ndim: int) -> list[Any]:
+    """Entries with ``...`` written out, so that every axis has one.
+
+    Raises
+    ------
+    IndexError
+        For too many entries, or more than one ``...``.
+    """
+    consumed = sum(map(axes_of, entries))
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")

@@ -14,7 +14,7 @@ from taskarr.expr import Expr, view_of
 from taskarr.geometry.view import Affine
 from taskarr.ops import advanced
 from taskarr.ops.elementwise import copied
-from taskarr.ops.keys import view_of_key
+from taskarr.ops.keys import axes_of, view_of_key, written_out
 from taskarr.ops.operands import expanded, replicated_host
 from taskarr.ops.views import moveaxis
 from taskarr.ops.write import put, without_leading
@@ -47,12 +47,12 @@ def split(shape: Shape, key: Any) -> tuple[Affine, list[Pick]]:
     basic: list[Any] = []
     picks: list[Pick] = []
     at = 0
-    for entry in advanced.expanded(advanced.entries_of(key), shape):
+    for entry in written_out(advanced.entries_of(key), len(shape)):
         if not isinstance(entry, np.ndarray | Expr):
             basic.append(entry)
             at += not isinstance(entry, int)
             continue
-        count = len(entry.shape) if entry.dtype == np.bool_ else 1
+        count = axes_of(entry)
         if not count:
             raise IndexError("a single True or False is no index along an axis")
         picks.append(Pick(at, count, entry))
