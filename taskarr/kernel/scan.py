@@ -157,11 +157,11 @@ class Scanner:
         return risk_of(self.what.name, self.xp, x, y) if self.watched else SAFE
 
     def _join(self, x: Any, y: Any, before: Any, risk: Risk) -> None:
-        if self._spoils(before, risk):
-            self.faults.at = self.position
+        spoils = self._spoils(before, risk)
+        self.faults.at = self.position
+        if spoils:
             y[...] = self._again(x, before)
         else:
-            self.faults.at = self.position
             self._apply(before, y)
 
     def _apply(self, before: Any, y: Any) -> None:

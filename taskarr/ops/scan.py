@@ -52,7 +52,7 @@ def cumulative(name: str, x: Expr, given: Given) -> Expr:
     TypeError, ValueError, numpy.exceptions.AxisError
         As NumPy.
     """
-    given = {key: value for key, value in given.items() if key != "out" or value is not None}
+    given = _given(**given)
     dtype = result_dtype(getattr(np, name), x, given)
     ufunc, axis = getattr(np, CUMULATIVE[name]), given.get("axis")
     if axis is None or not x.shape:
@@ -66,7 +66,7 @@ def cumulative(name: str, x: Expr, given: Given) -> Expr:
         layout = _whole(x, kept_shape(x.shape, (axis,), True), found.dtype)
         first = filled(np.array(ufunc.identity).astype(found.dtype)[()], layout, x.world)
         found = joined([first, found], axis)
-    return _into(found, given)
+    return into(found, given.get("out"))
 
 
 def accumulate(
@@ -81,7 +81,7 @@ def accumulate(
     """
     given = _given(axis=axis, dtype=dtype, out=out)
     result = result_dtype(function.accumulate, x, given)
-    return _into(_accumulated(function, x, _axis_of(x, axis), result, given), given)
+    return into(_accumulated(function, x, _axis_of(x, axis), result, given), out)
 
 
 def reduce_in_order(
@@ -157,15 +157,6 @@ def _accumulated(function: np.ufunc, x: Expr, axis: int, dtype: np.dtype, given:
     return Expr(scan, (x,), dtype, x.layout, x.world)
 
 
-def _into(found: Expr, given: Given) -> Expr:
-    out = given.get("out")
-    if out is not None and out.shape != found.shape:
-        raise ValueError(
-            f"output of shape {out.shape} does not match the result, whose shape is {found.shape}"
-        )
-    return into(found, out)
-
-
 def reduceat(
     function: np.ufunc,
     x: Expr,
@@ -205,7 +196,7 @@ def reduceat(
         raise IndexError(f"index {wrong[0]} out-of-bounds in {name} [0, {n})")
     if dtype is None and NAMES.get(function.__name__) in CASTING:
         result = in_output(result, x.dtype, given)
-    return _into(stretches(function, x, axis, starts, result), given)
+    return into(stretches(function, x, axis, starts, result), out)
 
 
 def _asking(method: Callable[..., Any], indices: np.ndarray) -> Callable[..., Any]:

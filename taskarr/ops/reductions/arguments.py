@@ -122,8 +122,7 @@ def into(found: Expr, out: Expr | None) -> Expr:
         return found
     if found.shape != out.shape:
         raise ValueError(
-            f"output of shape {out.shape} does not match the reduction's result, whose shape is "
-            f"{found.shape}"
+            f"output of shape {out.shape} does not match the result, whose shape is {found.shape}"
         )
     return moved_to(cast(found, out.dtype), out.layout)
 
