@@ -32,23 +32,14 @@ def _mean_of(xp: ModuleType) -> Callable[..., None]:
     return divide
 
 
-def _variance_of(xp: ModuleType) -> Callable[..., None]:
+def _variance_of(xp: ModuleType, least: float = 0) -> Callable[..., None]:
+    """Division by the degrees of freedom, by ``least`` where there are none."""
+
     def divide(total: Any, count: Any, ddof: Any, out: Any) -> None:
         left = count - ddof
         if not (left > 0).all():
             note("Degrees of freedom <= 0 for slice")
-            left = abs(left * (left > 0))
-        xp.true_divide(total, left, out=out, casting="unsafe")
-
-    return divide
-
-
-def _nanvariance_of(xp: ModuleType) -> Callable[..., None]:
-    def divide(total: Any, count: Any, ddof: Any, out: Any) -> None:
-        left = count - ddof
-        if not (left > 0).all():
-            note("Degrees of freedom <= 0 for slice")
-        left = xp.where(left > 0, left, xp.nan)
+            left = xp.where(left > 0, left, least)
         xp.true_divide(total, left, out=out, casting="unsafe")
 
     return divide
@@ -69,7 +60,7 @@ def _squares_of(xp: ModuleType) -> Callable[..., None]:
 MEAN = Kernel("mean", _mean_of)
 CENTER = Kernel("center", _quotient_of)
 VARIANCE = Kernel("var", _variance_of)
-NANVARIANCE = Kernel("nanvar", _nanvariance_of)
+NANVARIANCE = Kernel("nanvar", lambda xp: _variance_of(xp, math.nan))
 SQUARES = Kernel("squares", _squares_of)
 
 # ---------------------------------------------------------------------- some elements
