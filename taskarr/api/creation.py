@@ -9,6 +9,7 @@ from taskarr import fetch
 from taskarr.arrays import Array
 from taskarr.backend import CPU
 from taskarr.device.choosing import check_device
+from taskarr.expr import Expr
 from taskarr.ops import creation, patterns, views
 from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import copied
@@ -38,6 +39,11 @@ class Placed(TypedDict, total=False):
     mesh: Any
     comm: Any
     device: Any
+
+
+def new(node: Expr) -> Array:
+    """Array of a node, to be written even if it has no axes."""
+    return Array._of(node, fixed=False)
 
 
 def placement(layout: Placed, like: Any = None) -> Placement:
@@ -109,7 +115,7 @@ def asarray(
 def _from_host(data: np.ndarray, order: Any, copy: bool | None, place: Placement) -> Array:
     if copy is False:
         raise ValueError("Unable to avoid copy while creating a distributed array of host data")
-    return Array._of(creation.asarray(data, place, order), fixed=False)
+    return new(creation.asarray(data, place, order))
 
 
 def _from_array(a: Array, dtype: Any, order: Any, copy: bool | None, layout: Placed) -> Array:
@@ -132,7 +138,7 @@ def _from_array(a: Array, dtype: Any, order: Any, copy: bool | None, layout: Pla
         return found
     node = copied(found._expr)
     node.order = creation.kept_order(order, found._stand_in())
-    return Array._of(node, fixed=False)
+    return new(node)
 
 
 def _with_values(a: Any) -> Any:
@@ -221,7 +227,7 @@ def _full(shape: Any, value: Any, dtype: Any, order: Any, place: Placement) -> A
         everywhere = asarray(value, split=None, comm=place.world)
         node = patterns.repeated(sizes, everywhere._expr, dtype, place)
     node.order = kept
-    return Array._of(node, fixed=False)
+    return new(node)
 
 
 def zeros(shape: Any, dtype: Any = None, order: Any = "C", **layout: Unpack[Placed]) -> Array:

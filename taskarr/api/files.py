@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taskarr.api.creation import asarray
+from taskarr.api.creation import asarray, new
 from taskarr.arrays import Array
 from taskarr.ops import creation, store
 
@@ -24,9 +24,7 @@ def load(
         When it is no ``.npy`` file, is cut short, or holds Python objects.
     """
     world = creation.world_of(comm)
-    return Array._of(
-        store.load(file, split=split, chunks=chunks, mesh=mesh, world=world), fixed=False
-    )
+    return new(store.load(file, split=split, chunks=chunks, mesh=mesh, world=world))
 
 
 def save(file: Any, arr: Any) -> None:

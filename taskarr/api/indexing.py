@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from taskarr.api.creation import Placed, asarray, ones, placement
+from taskarr.api.creation import Placed, asarray, new, ones, placement
 from taskarr.api.patterns import diag
 from taskarr.arrays import Array, node_of
 from taskarr.arrays.calling import outputs
@@ -47,12 +47,8 @@ __all__ = [
 ]
 
 
-def _new(node: Expr) -> Array:
-    return Array._of(node, fixed=False)
-
-
 def _several(nodes: Sequence[Expr]) -> tuple[Array, ...]:
-    return tuple(map(_new, nodes))
+    return tuple(map(new, nodes))
 
 
 # ---------------------------------------------------------------------- picking
@@ -85,7 +81,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
     """Elements at an index of their own in each row along an axis; see `numpy.take_along_axis`."""
-    return _new(picks.take_along_axis(asarray(arr)._expr, node_of(indices), axis))
+    return new(picks.take_along_axis(asarray(arr)._expr, node_of(indices), axis))
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Array:
@@ -101,7 +97,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array
 def extract(condition: Any, arr: Any) -> Array:
     """Elements, in C order, where a condition is true."""
     array = asarray(arr)
-    return _new(picks.extract(array._expr, array._near(condition)))
+    return new(picks.extract(array._expr, array._near(condition)))
 
 
 def nonzero(a: Any, as_tuple: bool = True) -> Any:
@@ -131,7 +127,7 @@ def argwhere(a: Any) -> Array:
 
 def flatnonzero(a: Any) -> Array:
     """Flat indices, in C order, of the elements that are not zero."""
-    return _new(picks.flat_where(asarray(a)._expr))
+    return new(picks.flat_where(asarray(a)._expr))
 
 
 # ---------------------------------------------------------------------- writing
@@ -202,7 +198,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
     >>> print(taskarr.delete(taskarr.arange(6), [1, -1]))
     [0 2 3 4]
     """
-    return _new(lengths.delete(asarray(arr)._expr, node_of(obj), axis))
+    return new(lengths.delete(asarray(arr)._expr, node_of(obj), axis))
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
@@ -214,7 +210,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     >>> print(taskarr.insert(taskarr.arange(4), [1, 3], -1))
     [ 0 -1  1  2 -1  3]
     """
-    return _new(lengths.insert(asarray(arr)._expr, node_of(obj), node_of(values), axis))
+    return new(lengths.insert(asarray(arr)._expr, node_of(obj), node_of(values), axis))
 
 
 # ---------------------------------------------------------------------- diagonals, triangles
@@ -227,12 +223,12 @@ def diagflat(v: Any, k: Any = 0) -> Array:
 
 def tril(m: Any, k: Any = 0) -> Array:
     """Copy with zeros above diagonal ``k`` of the last two axes."""
-    return _new(triangles.triangle(asarray(m)._expr, k, upper=False))
+    return new(triangles.triangle(asarray(m)._expr, k, upper=False))
 
 
 def triu(m: Any, k: Any = 0) -> Array:
     """Copy with zeros below diagonal ``k`` of the last two axes."""
-    return _new(triangles.triangle(asarray(m)._expr, k, upper=True))
+    return new(triangles.triangle(asarray(m)._expr, k, upper=True))
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None, **layout: Unpack[Placed]) -> tuple[Array, ...]:
@@ -271,7 +267,7 @@ def mask_indices(n: Any, mask_func: Any, k: Any = 0, **layout: Unpack[Placed]) -
 
 def diag_indices(n: Any, ndim: Any = 2, **layout: Unpack[Placed]) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array with axes of one length."""
-    return (_new(arange(0, n, 1, INDEX, placement(layout))),) * ndim
+    return (new(arange(0, n, 1, INDEX, placement(layout))),) * ndim
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
@@ -282,7 +278,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     if len(set(array.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
     place = placement({}, array)
-    return (_new(arange(0, array.shape[0], 1, INDEX, place)),) * array.ndim
+    return (new(arange(0, array.shape[0], 1, INDEX, place)),) * array.ndim
 
 
 # ---------------------------------------------------------------------- indices

@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from taskarr.api.creation import Placed, asarray, placement
+from taskarr.api.creation import Placed, asarray, new, placement
 from taskarr.arrays import Array
 from taskarr.ops import creation, local, sliced
 
@@ -40,7 +40,7 @@ def from_local(block: Any, split: int = 0, comm: Any = None) -> Array:
     >>> taskarr.from_local([taskarr.rank] * 3).numpy().tolist()
     [0, 0, 0]
     """
-    return Array._of(local.from_local(block, split, creation.world_of(comm)), fixed=False)
+    return new(local.from_local(block, split, creation.world_of(comm)))
 
 
 def scatter(x: Any, root: int = 0, **layout: Unpack[Placed]) -> Array:
@@ -61,7 +61,7 @@ def scatter(x: Any, root: int = 0, **layout: Unpack[Placed]) -> Array:
     >>> print(taskarr.scatter([1, 2, 3] if taskarr.rank == 0 else None))
     [1 2 3]
     """
-    return Array._of(local.scatter(x, root, placement(layout)), fixed=False)
+    return new(local.scatter(x, root, placement(layout)))
 
 
 def from_array(x: Any, **layout: Unpack[Placed]) -> Array:
@@ -78,7 +78,7 @@ def from_array(x: Any, **layout: Unpack[Placed]) -> Array:
     """
     if isinstance(x, Array) or type(x) is np.ndarray:
         return asarray(x, **layout)
-    return Array._of(sliced.from_array(x, placement(layout)), fixed=False)
+    return new(sliced.from_array(x, placement(layout)))
 
 
 PUBLIC: dict[str, Any] = {name: globals()[name] for name in __all__}

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from taskarr.api.creation import Placed, asarray, placement
+from taskarr.api.creation import Placed, asarray, new, placement
 from taskarr.arrays import Array, node_of
 from taskarr.expr import Expr, moved_to
 from taskarr.geometry.view import broadcast
@@ -27,10 +27,6 @@ __all__ = [
     "tri",
     "vander",
 ]
-
-
-def _new(node: Expr) -> Array:
-    return Array._of(node, fixed=False)
 
 
 def arange(
@@ -67,7 +63,7 @@ def arange(
         first, last = last, None
     by = values.get("step")
     place = placement(layout)
-    return _new(ranges.arange(first, last, 1 if by is None else by, values.get("dtype"), place))
+    return new(ranges.arange(first, last, 1 if by is None else by, values.get("dtype"), place))
 
 
 def _host(x: Any) -> Any:
@@ -98,10 +94,10 @@ def linspace(
     ends = (node_of(start), node_of(stop))
     node, step = ranges.linspace(*ends, num, endpoint, dtype, axis, placement(layout))
     if not retstep:
-        return _new(node)
+        return new(node)
     if isinstance(step, Expr):
-        return _new(node), Array._of(step)
-    return _new(node), asarray(step) if np.ndim(step) else step
+        return new(node), Array._of(step)
+    return new(node), asarray(step) if np.ndim(step) else step
 
 
 def logspace(
@@ -117,7 +113,7 @@ def logspace(
     """Values evenly spaced on a logarithmic scale; see `numpy.logspace`."""
     ends = (node_of(start), node_of(stop))
     place = placement(layout)
-    return _new(ranges.logspace(*ends, num, endpoint, node_of(base), dtype, axis, place))
+    return new(ranges.logspace(*ends, num, endpoint, node_of(base), dtype, axis, place))
 
 
 def geomspace(
@@ -131,7 +127,7 @@ def geomspace(
 ) -> Array:
     """Values of a geometric sequence between two ends; see `numpy.geomspace`."""
     ends = (node_of(start), node_of(stop))
-    return _new(ranges.geomspace(*ends, num, endpoint, dtype, axis, placement(layout)))
+    return new(ranges.geomspace(*ends, num, endpoint, dtype, axis, placement(layout)))
 
 
 def eye(
@@ -143,7 +139,7 @@ def eye(
     **layout: Unpack[Placed],
 ) -> Array:
     """Matrix with ones on diagonal ``k``; see `numpy.eye`."""
-    return _new(patterns.eye(N, M, k, dtype, placement(layout)))
+    return new(patterns.eye(N, M, k, dtype, placement(layout)))
 
 
 def identity(n: Any, dtype: Any = None, **layout: Unpack[Placed]) -> Array:
@@ -159,7 +155,7 @@ def tri(
     **layout: Unpack[Placed],
 ) -> Array:
     """Matrix with ones at and below diagonal ``k``; see `numpy.tri`."""
-    return _new(patterns.tri(N, M, k, dtype, placement(layout)))
+    return new(patterns.tri(N, M, k, dtype, placement(layout)))
 
 
 def indices(
@@ -168,8 +164,8 @@ def indices(
     """Indices along every axis of a shape; see `numpy.indices`."""
     place = placement(layout)
     if sparse:
-        return tuple(map(_new, patterns.open_indices(dimensions, dtype, place)))
-    return _new(patterns.indices(dimensions, dtype, place))
+        return tuple(map(new, patterns.open_indices(dimensions, dtype, place)))
+    return new(patterns.indices(dimensions, dtype, place))
 
 
 def fromfunction(
@@ -197,7 +193,7 @@ def fromfunction(
     """
     layout = Placed(split=split, chunks=chunks, mesh=mesh, comm=comm, device=device)
     found = patterns.full_indices(shape, dtype, placement(layout))
-    return function(*map(_new, found), **kwargs)
+    return function(*map(new, found), **kwargs)
 
 
 def vander(
@@ -208,7 +204,7 @@ def vander(
 ) -> Array:
     """Matrix of the powers of ``x``; see `numpy.vander`."""
     node = asarray(x)._expr
-    return _new(patterns.vander(node, N, increasing, placement(layout, asarray(x))))
+    return new(patterns.vander(node, N, increasing, placement(layout, asarray(x))))
 
 
 def diag(v: Any, k: Any = 0, **layout: Unpack[Placed]) -> Array:
@@ -224,7 +220,7 @@ def diag(v: Any, k: Any = 0, **layout: Unpack[Placed]) -> Array:
         return array.diagonal(operator.index(k))
     if array.ndim != 1:
         raise ValueError(f"Input must be 1- or 2-d: diag() of shape {array.shape}")
-    return _new(patterns.diag(array._expr, k, placement(layout, array)))
+    return new(patterns.diag(array._expr, k, placement(layout, array)))
 
 
 def meshgrid(
@@ -259,7 +255,7 @@ def meshgrid(
     found = []
     for grid in grids:
         place = placement(layout, grid if sparse else None)
-        found.append(_new(moved_to(copied(grid._expr), place.layout(grid.shape, grid.dtype))))
+        found.append(new(moved_to(copied(grid._expr), place.layout(grid.shape, grid.dtype))))
     return tuple(found)
 
 

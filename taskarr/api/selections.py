@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from taskarr.api.creation import asarray
+from taskarr.api.creation import asarray, new
 from taskarr.arrays import Array, node_of
 from taskarr.expr import Expr
 from taskarr.ops import elementwise, functions, write
@@ -25,7 +25,7 @@ def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     operands = [node_of(v) for v in (condition, x, y)]
     if not any(isinstance(v, Array) for v in (condition, x, y)):
         operands[0] = asarray(condition)._expr
-    return Array._of(elementwise.select(*operands), fixed=False)
+    return new(elementwise.select(*operands))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
@@ -51,7 +51,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     conditions, choices = ([node_of(x) for x in part] for part in (condlist, choicelist))
     if conditions and not any(isinstance(x, Array) for x in every):
         conditions[0] = asarray(conditions[0])._expr
-    return Array._of(functions.chosen(conditions, choices, node_of(default)), fixed=False)
+    return new(functions.chosen(conditions, choices, node_of(default)))
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
@@ -87,7 +87,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         value = _value(given, array, args, kw) if callable(given) else node_of(given)
         mask, value = node_of(_over(condition, array)), _number_or_node(value, array)
         found = elementwise.select(mask, value, found, array.dtype)
-    return Array._of(found, fixed=False)
+    return new(found)
 
 
 def _conditions(x: Array, condlist: Any) -> list[Any]:
@@ -117,7 +117,7 @@ def _any_of(conditions: Sequence[Any]) -> Any:
 def _value(function: Callable[..., Any], x: Array, args: Any, kw: Any) -> Any:
     """What a function gives of a copy of the array, if it is a matter of single elements."""
     source = elementwise.copied(x._expr)
-    handle = Array._of(source, fixed=False)
+    handle = new(source)
     found = node_of(function(handle, *args, **kw))
     whole = isinstance(found, Expr) and not functions.is_elementwise(found, source)
     if source.held or whole:
