@@ -21,6 +21,7 @@ from taskarr.geometry.layout import Axis, Layout, single
 from taskarr.geometry.owners import on_root
 from taskarr.ops.creation import Placement
 from taskarr.ops.operands import checked_dtype
+from taskarr.ops.redistribute import check_root
 from taskarr.ops.store import together
 from taskarr.runtime import agree, runtime
 
@@ -123,7 +124,7 @@ def scatter(x: Any, root: int, place: Placement) -> Expr:
         When ``root`` is no rank, or the array can't be cut, on every rank.
     """
     world = place.world
-    checked_root(root, world)
+    check_root(root, world)
     agree(world, f"scatter(root={root})")
     data: list[np.ndarray] = []
 
@@ -141,14 +142,6 @@ def scatter(x: Any, root: int, place: Placement) -> Expr:
     target.settle()
     run([target], "scatter()")
     return target
-
-
-def checked_root(root: Any, world: World) -> None:
-    """Raise TypeError or ValueError unless ``root`` is a rank."""
-    if isinstance(root, bool) or not isinstance(root, int | np.integer):
-        raise TypeError(f"root={root!r} is not a rank")
-    if not 0 <= root < world.size:
-        raise ValueError(f"root={root!r} is not a rank of {world.size}")
 
 
 def _check_same(x: np.ndarray, world: World, where: str) -> None:
