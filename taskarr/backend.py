@@ -1,6 +1,6 @@
 """Array memory: which array module blocks are made with, and the pool that bricks come from.
 
-The only module that will import CuPy.
+A device has a backend of its own, in `taskarr.device`.
 """
 
 from dataclasses import dataclass, field
