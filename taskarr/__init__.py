@@ -16,7 +16,21 @@ _begin()
 
 if TYPE_CHECKING:
     from taskarr import random as random
-    from taskarr.api import *  # noqa: F403
+    from taskarr.api.comparing import *  # noqa: F403
+    from taskarr.api.creation import *  # noqa: F403
+    from taskarr.api.devices import *  # noqa: F403
+    from taskarr.api.elementwise import *  # noqa: F403
+    from taskarr.api.files import *  # noqa: F403
+    from taskarr.api.indexing import *  # noqa: F403
+    from taskarr.api.local import *  # noqa: F403
+    from taskarr.api.patterns import *  # noqa: F403
+    from taskarr.api.reductions import *  # noqa: F403
+    from taskarr.api.scans import *  # noqa: F403
+    from taskarr.api.selections import *  # noqa: F403
+    from taskarr.api.values import *  # noqa: F403
+    from taskarr.api.views import *  # noqa: F403
+    from taskarr.arrays import Array as Array
+    from taskarr.runtime import settings as settings
 
     rank: int
     size: int
