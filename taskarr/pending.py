@@ -20,8 +20,6 @@ PATIENCE = 64
 
 TOUCHED, LOOSE = 1, 2
 
-Entry = tuple[int, Expr]
-
 
 def joining(
     here: Runtime, nodes: Sequence[Expr], device: str, caller: tuple[str, str]

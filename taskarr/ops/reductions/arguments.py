@@ -34,9 +34,6 @@ ROW_NAMES = {"amin": "min", "amax": "max"}
 NAMES = {name: family for family, names in FAMILIES.items() for name in names}
 """Reductions by NumPy's name, and who makes each."""
 
-METHODS = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "argmin", "argmax")
-"""Those that arrays have as methods."""
-
 
 def _order(name: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """Names of the arguments behind the array: of the positional ones, and of all."""
