@@ -315,12 +315,14 @@ class Expr:
         """What NumPy's warnings call the operation."""
         if isinstance(self.op, Reduce):
             return "reduce"
+        if isinstance(self.op, Scatter) and self.op.function:
+            return self.op.function.__name__
         return re.split(r"[\[#(]", str(self.op.token[0]))[0]
 
     @property
     def can_fault(self) -> bool:
         """Whether the processor may raise a floating-point flag."""
-        if not isinstance(self.op, Elementwise | Reduce | Scan | Stretches):
+        if not isinstance(self.op, Elementwise | Reduce | Scan | Scatter | Stretches):
             return False
         kinds = self.dtype.kind + "".join([x.dtype.kind for x in self.inputs])
         return "f" in kinds or "c" in kinds or self.title in INTEGER_FAULTS

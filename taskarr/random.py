@@ -25,6 +25,13 @@ PLACING: dict[str, Any] = {"split": "auto", "chunks": None, "mesh": None}
 """Arguments of all that makes an array, with their default values."""
 
 
+def _restored(seed: np.random.SeedSequence, calls: int) -> "Generator":
+    """Generator that a pickle stands for."""
+    found = Generator(seed, world_of(None))
+    found._calls = calls
+    return found
+
+
 class Generator:
     """Source of random arrays; `default_rng` makes one.
 
@@ -51,6 +58,10 @@ class Generator:
         found = Generator(copy.deepcopy(self._seed), self._world)
         found._calls = self._calls
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Seed and number of calls; loaded, it draws on all ranks of the job."""
+        return _restored, (self._seed, self._calls)
 
     if TYPE_CHECKING:
 

@@ -102,6 +102,17 @@ def act(name: str, *rest: Any) -> Callable[..., Any]:
     return lambda xp, *xs: getattr(xp, name)(*xs, *rest)
 
 
+def at(name: str, *rest: Any) -> Callable[..., Any]:
+    """``ufunc.at`` of a copy."""
+
+    def accumulate(xp: Any, x: Any) -> Any:
+        y = x.copy()
+        getattr(np, name).at(y, *rest)
+        return y
+
+    return accumulate
+
+
 def table() -> dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]]:
     """Operations and operands by label."""
     cases: dict[str, Any] = {}
@@ -125,6 +136,11 @@ def table() -> dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]]:
             cases[f"{name} of rows, {label}"] = (act(name, 1), (np.stack([x, x]),))
         less = lambda xp, x: x - x.mean(axis=1, keepdims=True)  # noqa: E731
         cases[f"less the mean of rows, {label}"] = (less, (np.stack([x, x]),))
+    cases |= {f"{name} at": (at(name, [0, 8, 0]), (A,)) for name in ("log", "square", "sqrt")}
+    for name in ("divide", "multiply", "add", "subtract"):
+        cases[f"{name} at"] = (at(name, np.arange(9), B), (A,))
+        cases[f"{name} one at"] = (at(name, np.array([4, 7, 7]), 0.0), (A,))
+    cases["floor_divide at"] = (at("floor_divide", [1], 0), (np.arange(5),))
     cases["where"] = (lambda xp, a, b: xp.where(a > b, a, b), (A, B))
     cases["scalar"] = (lambda xp, a: a * 1e300, (A.clip(-9, 9).astype("f4"),))
     return cases

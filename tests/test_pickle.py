@@ -70,6 +70,29 @@ def test_what_is_loaded_is_an_array_of_its_own():
         assert (again == -1).all()
 
 
+def test_the_order_of_the_axes_comes_back():
+    def job(world):
+        a = taskarr.asarray(X, split=0)
+        found = pickle.loads(pickle.dumps(a.T))
+        assert found.strides == a.T.copy("K").strides
+        found.T.reshape(-1)[:] = 0
+        return found.numpy()
+
+    for n in (1, 3):
+        assert not on_ranks(n, job).value.any()
+
+
+def test_generators_come_back():
+    def job(world):
+        rng = taskarr.random.default_rng(3)
+        rng.normal(size=3)
+        again = pickle.loads(pickle.dumps(rng))
+        return rng.normal(size=5).numpy(), again.normal(size=5).numpy()
+
+    first, second = on_ranks(3, job).value
+    assert first.tolist() == second.tolist()
+
+
 def test_other_ranks_are_refused():
     def dump(world):
         return pickle.dumps(taskarr.asarray(X, split=0))

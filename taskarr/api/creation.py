@@ -13,6 +13,7 @@ from taskarr.expr import Expr
 from taskarr.ops import creation, patterns, views
 from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import copied
+from taskarr.ops.joining import joined
 
 __all__ = [
     "array",
@@ -106,6 +107,7 @@ def asarray(
     >>> print(taskarr.asarray([[1, 2], [3, 4]]).sum(axis=0))
     [4 6]
     """
+    a = _stacked(a)
     if isinstance(a, Array):
         as_it_is = dtype is None and order is None and not copy and not layout
         return a if as_it_is else _from_array(a, dtype, order, copy, layout)
@@ -141,15 +143,24 @@ def _from_array(a: Array, dtype: Any, order: Any, copy: bool | None, layout: Pla
     return new(node)
 
 
+def _stacked(a: Any) -> Any:
+    """Nested lists that hold distributed arrays with axes, as one array; others as they are."""
+    if isinstance(a, Array) or not any(x.ndim for x in _arrays_in(a)):
+        return a
+    parts = [asarray(x) for x in a]
+    shapes = {x.shape for x in parts}
+    if len(shapes) > 1:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous "
+            f"shape: its parts have shapes {', '.join(str(x.shape) for x in parts)}"
+        )
+    rows = [x._viewed(views.expand_dims(x.shape, 0))._expr for x in parts]
+    return new(joined(rows, 0))
+
+
 def _with_values(a: Any) -> Any:
     """Nested lists with the distributed values in them as NumPy's, fetched in one run."""
     inside = list(_arrays_in(a))
-    for x in inside:
-        if x.ndim:
-            raise NotImplementedError(
-                f"an array of distributed arrays (one of shape {x.shape}) is not in this version; "
-                "fetch them with a.numpy() first"
-            )
     if not inside:
         return a
     values = iter(fetch.whole([x._expr for x in inside], "asarray()"))
@@ -186,6 +197,7 @@ def array(
 
     Layout arguments as `asarray`.
     """
+    object = _stacked(object)
     if isinstance(object, Array):
         found = _from_array(object, dtype, order, copy, layout)
         lead = max(0, ndmin - found.ndim)

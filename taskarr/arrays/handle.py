@@ -24,6 +24,47 @@ def with_nodes(key: Any) -> Any:
     return tuple(map(node_of, key)) if isinstance(key, tuple) else node_of(key)
 
 
+class Flags:
+    """An array's flags, as `numpy.ndarray.flags`; ``writeable`` can be set."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: "Handle") -> None:
+        self._array = array
+
+    def _all(self) -> Any:
+        like = self._array._stand_in()
+        if not self.writeable:
+            like.flags.writeable = False
+        return like.flags
+
+    @property
+    def writeable(self) -> bool:
+        """Whether the array may be written."""
+        return not (self._array._locked or self._array._fixed)
+
+    @writeable.setter
+    def writeable(self, value: Any) -> None:
+        array = self._array
+        if value and not self.writeable and (array._fixed or array._lens):
+            raise ValueError("cannot set WRITEABLE flag to True of this array")
+        array._locked = not value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._all(), name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in ("W", "WRITEABLE"):
+            raise KeyError(f"flag {name!r} of a distributed array can't be set")
+        self.writeable = value
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
 class Handle:
     """A cell and a lens on it.
 
@@ -78,8 +119,9 @@ class Handle:
     def _check_writable(self) -> None:
         if self._locked:
             raise ValueError(
-                "assignment destination is read-only: NumPy's broadcast_to() and diagonal() give "
-                "views that can't be written, and so do views of them"
+                "assignment destination is read-only: its flags.writeable was set to False, or it "
+                "is, or was made of, a view that NumPy gives so, as broadcast_to(), diagonal() and "
+                "imag of real numbers do"
             )
 
     def _write(self, through: Lens, expr: Expr) -> None:
@@ -101,11 +143,19 @@ class Handle:
         expr = self._cell.expr
         return lens.form(self._lens, expr.shape, expr.dtype)[0] if self._lens else expr.shape
 
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        raise AttributeError(f"the shape of an array is not set: a = a.reshape({value!r})")
+
     @property
     def dtype(self) -> np.dtype:
         """Type of the elements."""
         expr = self._cell.expr
         return lens.form(self._lens, expr.shape, expr.dtype)[1] if self._lens else expr.dtype
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        raise AttributeError(f"the dtype of an array is not set: a = a.view({value!r})")
 
     @property
     def strides(self) -> Strides:
@@ -115,12 +165,20 @@ class Handle:
         return lens.strides(self._lens, whole)
 
     @property
-    def flags(self) -> Any:
+    def flags(self) -> "Flags":
         """Flags that NumPy's array would have: whether it is contiguous, and may be written."""
-        like = self._stand_in()
-        if self._locked or self._fixed:
-            like.flags.writeable = False
-        return like.flags
+        return Flags(self)
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Say whether this array, and views made of it from now on, may be written.
+
+        Raises
+        ------
+        ValueError
+            When a value or a view that can't be written is to be.
+        """
+        if write is not None:
+            self.flags.writeable = write
 
     @property
     def ndim(self) -> int:

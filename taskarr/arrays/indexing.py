@@ -94,8 +94,8 @@ class Indexing(Handle):
         return balance.is_balanced(self._expr)
 
     def rebalance(self) -> Self:
-        """The same elements dealt out evenly; the array itself if it is in balance."""
-        return self if self.is_balanced else self._of(balance.rebalanced(self._expr), self._fixed)
+        """Array of its own with the same elements dealt out evenly; if they are so, none moves."""
+        return self._of(balance.rebalanced(self._expr), self._fixed)
 
 
 class Outer:

@@ -1,6 +1,6 @@
 """This rank's part of an array: reading and writing it, handing it to others, pickling it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from taskarr.arrays.handle import Handle
 from taskarr.backend import CPU
 from taskarr.expr import held
 from taskarr.geometry.layout import Layout
+from taskarr.geometry.strides import order_of
 from taskarr.ops.creation import world_of
 from taskarr.ops.local import LocalWrite
 from taskarr.runtime import runtime
@@ -41,6 +42,8 @@ class Local(Handle):
             For a value of zero dimensions, which never changes.
         ValueError
             For a view that can't be written to.
+        RuntimeError
+            At the end, when the array was written in another way meanwhile.
         scheduler.SPMDError
             When ranks wrote different values to what they all hold.
 
@@ -56,7 +59,8 @@ class Local(Handle):
         if self._fixed:
             raise TypeError("a value of zero dimensions does not support item assignment")
         self._check_writable()
-        return LocalWrite(self._expr, self._become)
+        cell, shown = self._cell, self._cell.expr
+        return LocalWrite(self._expr, self._become, lambda: cell.expr is shown)
 
     def local_index(self, index: Any) -> tuple[int, ...] | None:
         """Where an element, or a row, lies in `local`; None where this rank does not own it.
@@ -117,12 +121,30 @@ class Local(Handle):
         fetch.persist([node])
         world = node.world
         brick = None if node.value is None else runtime(world).backend.host(node.value)
-        return _restored, (type(self), node.layout, node.dtype, brick, world.rank, self._fixed)
+        seen = Pickled(node.layout, node.dtype, order_of(self.shape, self.strides), self._fixed)
+        return _restored, (type(self), seen, brick, world.rank)
 
 
-def _restored(
-    kind: Any, layout: Layout, dtype: np.dtype, brick: np.ndarray | None, rank: int, fixed: bool
-) -> Any:
+class Pickled(NamedTuple):
+    """What ranks know alike of a pickled array.
+
+    Parameters
+    ----------
+    layout, dtype
+        Of its elements.
+    order
+        In which its axes lie in memory.
+    fixed
+        Whether it is a value that never changes.
+    """
+
+    layout: Layout
+    dtype: np.dtype
+    order: Any
+    fixed: bool
+
+
+def _restored(kind: Any, seen: Pickled, brick: np.ndarray | None, rank: int) -> Any:
     """Array of this program's ranks, of which this one has the brick.
 
     Raises
@@ -130,7 +152,7 @@ def _restored(
     ValueError
         When the pickle is another rank's, or of a job with another number of ranks.
     """
-    world = world_of(None)
+    world, layout = world_of(None), seen.layout
     if layout.size != world.size:
         raise ValueError(
             f"an array pickled by {layout.size} ranks can't be loaded by {world.size}: "
@@ -141,4 +163,6 @@ def _restored(
             f"this is rank {rank}'s part of a pickled array, loaded on rank {world.rank}: "
             "every rank must load its own pickle"
         )
-    return kind._of(held(brick, dtype, layout, world), fixed)
+    node = held(brick, seen.dtype, layout, world)
+    node.order = seen.order
+    return kind._of(node, seen.fixed)

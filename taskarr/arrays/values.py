@@ -37,6 +37,11 @@ class Values(Handle):
         >>> import taskarr
         >>> taskarr.arange(5).get(slice(1, 3))
         array([1, 2])
+
+        Raises
+        ------
+        scheduler.SPMDError
+            When the ranks give different indices.
         """
         found: Any = self[index]  # type: ignore[index]
         return found.numpy()[()] if found._fixed else found.numpy()

@@ -89,7 +89,9 @@ class Views(Handle):
     def _viewed(self, view: Affine, array: bool = True, locked: bool = False) -> Self:
         """View of this array; of zero dimensions a fixed value unless it is to be an array."""
         if self._fixed or not (view.shape or array):
-            return self._of(view_of(self._expr, view), fixed=not array)
+            found = self._of(view_of(self._expr, view), fixed=not array)
+            found._locked = locked
+            return found
         whole = lens.then(self._lens, view)
         return type(self)(self._cell, whole, False, locked or self._locked)
 

@@ -24,6 +24,8 @@ def flat_of(layout: Layout) -> Layout | None:
     """
     if layout.replicated:
         return replicated((even_bounds(prod(layout.shape), 1),), layout.size)
+    if not layout.axes:
+        return Layout((single(1),), layout.size, layout.base)
     cut = [k for k, axis in enumerate(layout.axes) if axis.owners > 1]
     last = cut[-1] if cut else first_long(layout.shape)
     lead, axis = layout.axes[:last], layout.axes[last]

@@ -347,8 +347,7 @@ class Target:
             values = values.reshape(-1).view(np.uint8).view(self.dtype).reshape(-1, *self.row)
         if self.function is not None:
             operands = () if values is None else (values,)
-            with np.errstate(all="ignore"):
-                self.function.at(rows, numbers, *operands)
+            self.function.at(rows, numbers, *operands)
         elif values is not None:
             size = values.itemsize * values[0].size
             as_rows(self.brick, size)[numbers] = as_rows(values, size)

@@ -17,7 +17,7 @@ from taskarr.expr import Expr, view_of
 from taskarr.geometry.rows import is_cut
 from taskarr.geometry.view import Affine, broadcast
 from taskarr.ops import masks, write
-from taskarr.ops.elementwise import cast
+from taskarr.ops.elementwise import cast, check_power
 from taskarr.ops.gather import checked_index, gather, scatter
 from taskarr.ops.keys import as_tuple, axes_of, is_basic, view_of_key, written_out
 from taskarr.ops.known import known
@@ -189,7 +189,10 @@ def accumulated(function: np.ufunc, x: Expr, key: Any, value: Any = None) -> Exp
     function.at(*blank)  # which refuses what it can't take
     if len(node.shape) > len(chosen.result):
         raise ValueError(f"values of shape {node.shape} don't fit the indices' {chosen.result}")
-    return _put(x, chosen, function, _values(node, chosen))
+    found = _put(x, chosen, function, _values(node, chosen))
+    if function is np.power:
+        check_power(found, x.dtype, (x, node))
+    return found
 
 
 def _put(x: Expr, chosen: Selection, function: np.ufunc | None, values: Expr | None) -> Expr:

@@ -97,9 +97,17 @@ def cast(x: Expr, dtype: Any, casting: str = "unsafe") -> Expr:
     if dtype == x.dtype:
         return x
     node = combined(CAST, [x], dtype)
-    if x.dtype.kind in "SU" and dtype.kind not in "SU":
+    if _may_fail(x.dtype, dtype):
         run([node], "astype")  # which raises where NumPy does, for text that is no such value
     return node
+
+
+def _may_fail(source: np.dtype, target: np.dtype) -> bool:
+    """Whether a cast depends on the values: text and bytes as numbers, dates as short text."""
+    if source.kind in "mM":
+        generic = target.kind in "mM" and np.datetime_data(target)[0] == "generic"
+        return generic or target.kind in "SU"
+    return (source.kind in "SU" and target.kind != source.kind) or source.kind == "V"
 
 
 LOST = "Casting complex values to real discards the imaginary part"

@@ -72,6 +72,8 @@ def _left(numbers: Expr, obj: Any, axis: int) -> Expr | None:
             view_of_key((length,), int(obj.item()))  # which checks it
             return apply("not_equal", [numbers, int(obj.item()) % length])
     if obj.dtype != np.bool_:
+        if isinstance(obj, Expr) and not obj.shape:
+            obj = reshaped(obj, (1,))
         every = filled(np.True_, layout_for(world, (length,), BOOL), world)
         return advanced.written(every, (obj,), False)
     if obj.shape != (length,):

@@ -1,7 +1,7 @@
 """Local access: arrays made of what each rank has, or of what one has; writing one's own brick."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
 from types import TracebackType
@@ -170,10 +170,12 @@ class LocalWrite:
         What the array shows.
     show
         Called with the node of the new version, if all ranks got through.
+    unchanged
+        Tells whether the array still shows what it did.
     """
 
-    def __init__(self, node: Expr, show: Any) -> None:
-        self.node, self.show = node, show
+    def __init__(self, node: Expr, show: Any, unchanged: Callable[[], bool]) -> None:
+        self.node, self.show, self.unchanged = node, show, unchanged
         self.brick: Any = None
         self.given: Any = None
 
@@ -204,4 +206,9 @@ class LocalWrite:
         close_run(node.world, 0, error, where)
         if node.layout.replicated:
             _check_same(runtime(node.world).backend.host(self.brick), node.world, where)
+        if error is None and not self.unchanged():
+            raise RuntimeError(
+                "the array was written while local_write() was open, which would be lost: write "
+                "to the block only, or to the array once it is closed"
+            )
         self.show(held(self.brick, node.dtype, node.layout, node.world))

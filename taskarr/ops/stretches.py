@@ -94,7 +94,8 @@ def _in_order(
 def _one(function: np.ufunc, x: Expr, axis: int, starts: np.ndarray, dtype: np.dtype) -> Expr:
     """Node of the reduction of all rows, as one."""
     if x.shape[axis] > 1:
-        x = ufunc_reduce(function, x, axis, dtype, keepdims=True)
+        loop = None if dtype.kind in "mM" else dtype  # a ufunc takes no time unit
+        x = ufunc_reduce(function, x, axis, loop, keepdims=True)
     return cast(x, dtype)
 
 

@@ -304,7 +304,7 @@ def compared(name: str, operands: Sequence[Any]) -> Expr:
         found = np.asarray(_EQUALITIES[name](*[empty_like(x) for x in operands]))
         if found.dtype != np.bool_:
             raise
-        if all(np.dtype(getattr(x, "dtype", object)).names for x in operands):
+        if all(np.dtype(getattr(x, "dtype", object)).kind == "V" for x in operands):
             return combined(STRUCTURES[name], operands, found.dtype)
     known = [x for x in operands if isinstance(x, Expr)]
     shape = np.broadcast_shapes(

@@ -109,7 +109,7 @@ def scatter_steps(recorder: Recorder, graph: Graph, root: int, rank: int) -> Non
     if values and len(graph[values[0]].shape) < len(index.shape) + len(row):
         kind = "one"
     dtype = graph[values[0]].dtype if values else node.dtype
-    what = Written(rows, row, node.op.function, dtype, kind)
+    what = Written(rows, row, node.op.function, dtype, kind, root)
     name, keys = f"scatter{list(node.shape)}", [brick_key(i) for i in node.inputs]
     if near:
         step = recorder.step(name)

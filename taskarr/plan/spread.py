@@ -13,6 +13,7 @@ import numpy as np
 
 from scheduler import World
 from scheduler.shuffle import In, Out
+from taskarr.faults import NOBODY
 from taskarr.geometry.rows import Rows
 from taskarr.kernel.route import (
     TILE,
@@ -45,6 +46,8 @@ class Written:
         Of the values.
     values
         ``"each"``: a row for each index; ``"one"``: one for all; ``"none"``.
+    position
+        Node that answers for faults.
     """
 
     rows: Rows
@@ -52,6 +55,7 @@ class Written:
     function: np.ufunc | None
     dtype: np.dtype
     values: str
+    position: int
 
     @property
     def value_bytes(self) -> int:
@@ -81,7 +85,7 @@ class WriteRows:
             work.write_own(0, work.count, self.owned[0])
         else:
             for positions, numbers in near_of(work.addresses, self.owned):
-                work.target.write(numbers, work.values_at(positions))
+                work.write(numbers, work.values_at(positions))
         return work.result()
 
 
@@ -109,6 +113,13 @@ class Scattering:
         if arrays and what.values != "none":
             size = max(1, prod(what.row) * what.dtype.itemsize)
             self.values = as_rows(np.ascontiguousarray(arrays[0]), size)
+
+    def write(self, numbers: Any, values: Any) -> None:
+        """Write rows of the brick, by their numbers."""
+        faults = self.backend.faults
+        faults.at = self.what.position
+        self.target.write(numbers, values)
+        faults.at = NOBODY
 
     def result(self) -> Any:
         """The brick, where the caller's arrays are."""
@@ -152,7 +163,7 @@ class Scattering:
         for a, b in tiles(first, last):
             which = self.which(a, b)
             values = self.values_at(self.entries.positions(which))
-            self.target.write(self.entries.addresses(which) - start, values)
+            self.write(self.entries.addresses(which) - start, values)
 
     def pieces(self, peer: int, first: int, last: int, most: int) -> list[Out]:
         """Entries for a rank: in turn the numbers of rows, and their values."""
@@ -297,7 +308,7 @@ def _places(peer: int, numbers: np.ndarray, values: Any, most: int) -> Iterator[
 def _write_all(work: Scattering, numbers: np.ndarray, values: Any) -> None:
     """Write what a rank sent."""
     for a, b in tiles(0, len(numbers), 4 * TILE):
-        work.target.write(numbers[a:b], work.values if values is None else values[a:b])
+        work.write(numbers[a:b], work.values if values is None else values[a:b])
 
 
 def _tables(rank: int, sent: Any, heard: Any) -> tuple[list[Out], list[In]]:

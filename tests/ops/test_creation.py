@@ -195,11 +195,19 @@ def test_order_decides_what_can_be_a_view():
     assert job(taskarr) == job(np)
 
 
-def test_lists_of_distributed_arrays_are_refused():
-    a = taskarr.ones(3)
-    for make in (taskarr.array, taskarr.asarray):
-        with pytest.raises(NotImplementedError, match=r"numpy\(\)"):
-            make([a, [a]])
+def test_lists_of_distributed_arrays_are_stacked():
+    a, b = np.arange(7.0), np.arange(7)
+    acts = {
+        "two": lambda xp, a, b: xp.array([a, b]),
+        "nested": lambda xp, a, b: xp.asarray([[a, b], (b, a)]),
+        "beside lists": lambda xp, a, b: xp.array([a[:2], [1, 2.5], b[:2]]),
+        "beside values": lambda xp, a, b: xp.array([a[:2], [a.sum(), 1]]),
+        "dtype": lambda xp, a, b: xp.array([b, b], "f4", ndmin=3),
+        "none": lambda xp, a, b: xp.array([a[:0], b[:0]]),
+        "other lengths": lambda xp, a, b: xp.array([a, b[:3]]),
+        "other depths": lambda xp, a, b: xp.array([a, [a]]),
+    }
+    verify([(Check(k, f, (a, b)), p) for k, f in acts.items() for p in CUT[:2]], (1, 3), flow=False)
 
 
 def test_lists_of_distributed_values_are_fetched_in_one_run():

@@ -284,14 +284,18 @@ def test_what_cannot_be_written():
             a.sum().local_write()
         with pytest.raises(ValueError, match="read-only"):
             taskarr.broadcast_to(a, (2, 7, 5)).local_write()
+        with pytest.raises(RuntimeError, match="while local_write"), a[1:].local_write() as mine:
+            a[0] += 0
+            mine[:] = 1
         b = taskarr.asarray(X, split=None)
         if world.size > 1:
             with pytest.raises(SPMDError, match="rank 1 wrote"), b.local_write() as mine:
                 mine[0] = world.rank
-        return b.numpy()
+        return a.numpy(), b.numpy()
 
     for n in (1, 3):
-        np.testing.assert_array_equal(on_ranks(n, job).value, X)
+        for found in on_ranks(n, job).value:
+            np.testing.assert_array_equal(found, X)
 
 
 @pytest.mark.parametrize("placing", LAYOUTS[:6], ids=str)

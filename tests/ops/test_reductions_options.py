@@ -300,3 +300,32 @@ def test_same_bits_on_any_number_of_ranks():
     for n in RANKS[1:]:
         for found, expected in zip(on_ranks(n, job, block=256).value, first, strict=True):
             assert found.tobytes() == expected.tobytes()
+
+
+ZEROS = {
+    "all": lambda xp, x: xp.sum(x),
+    "rows": lambda xp, x: x.sum(axis=0),
+    "columns": lambda xp, x: x.sum(axis=1, keepdims=True),
+    "mean": lambda xp, x: xp.mean(x, axis=0),
+    "mean of all": lambda xp, x: x.mean(),
+    "nansum": lambda xp, x: xp.nansum(x),
+    "average": lambda xp, x: xp.average(x, axis=0),
+    "trace": lambda xp, x: xp.trace(x),
+    "reduce": lambda xp, x: np.add.reduce(x),
+    "initial": lambda xp, x: x.sum(initial=-0.0),
+    "one": lambda xp, x: x[:1, :1].sum(),
+    "mask": lambda xp, x: x.sum(where=x == 0),
+}
+
+
+def test_no_sum_is_minus_zero():
+    def signs(act):
+        return lambda xp, x: xp.signbit(act(xp, x))
+
+    checks = [
+        (Check(f"{name} {dtype}", signs(act), (np.full((7, 5), -0.0, dtype),)), p)
+        for name, act in ZEROS.items()
+        for dtype in ("f8", "f4")
+        for p in CUT[:2]
+    ]
+    verify(checks, (1, 3), flow=False)

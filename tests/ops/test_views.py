@@ -92,6 +92,49 @@ def test_repeated_elements_are_not_written():
     np.testing.assert_array_equal(b.numpy(), [[9, 1, 2]] * 2)
 
 
+def test_arrays_are_locked_and_unlocked():
+    a = taskarr.arange(4)
+    before = a[1:]
+    a.flags.writeable = False
+    for locked in (a, a[1:], a.reshape(2, 2), a.view("u1")):
+        assert not locked.flags.writeable
+        assert not locked.flags["WRITEABLE"]
+        with pytest.raises(ValueError, match="read-only"):
+            locked[0] = 1
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        a[1:].flags.writeable = True
+    before[0] = 7
+    a.setflags(write=True)
+    a[0] = 5
+    a.flags["W"] = False
+    assert a.tolist() == [5, 7, 2, 3]
+    assert repr(a.flags) == repr(a._stand_in().flags).replace(
+        "WRITEABLE : True", "WRITEABLE : False"
+    )
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        a.sum().flags.writeable = True
+    with pytest.raises(KeyError):
+        a.flags["ALIGNED"] = False
+
+
+def test_repeated_values_are_not_written():
+    a = taskarr.arange(4.0)
+    for value in (a.mean(), a[2]):
+        b = taskarr.broadcast_to(value, (3,))
+        with pytest.raises(ValueError, match="read-only"):
+            b[0] = 5
+        with pytest.raises(ValueError, match="read-only"):
+            np.add(b, 1, out=b)
+
+
+def test_shape_and_dtype_are_not_set():
+    a = taskarr.arange(4)
+    with pytest.raises(AttributeError, match=r"reshape\(\(2, 2\)\)"):
+        a.shape = (2, 2)
+    with pytest.raises(AttributeError, match=r"view\('f8'\)"):
+        a.dtype = "f8"
+
+
 def test_facts_by_numpys_functions():
     a = taskarr.zeros((4, 3))
     assert (np.shape(a), np.ndim(a), np.size(a), np.size(a, 1)) == ((4, 3), 2, 12, 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -317,6 +319,8 @@ def test_what_can_fail_on_data_fails_before_the_write(n):
         "text": lambda a, p, make: a.__setitem__(np.s_[2:], make(text).astype(float)),
         "single": lambda a, p, make: a.__setitem__(0, a[:1]),
         "nested": lambda a, p, make: a.__setitem__(0, [[1]]),
+        "power at": lambda a, p, make: np.power.at(a, [1, 2], -2),
+        "powers at": lambda a, p, make: np.power.at(a, [1, 2], make(negative[:2])),
     }
     if DEVICE != "cpu":  # which hold no text
         del writes["text"]
@@ -336,3 +340,39 @@ def test_what_can_fail_on_data_fails_before_the_write(n):
     assert found == wanted
     assert set(wanted) == set(writes)
     np.testing.assert_array_equal(values, after)
+
+
+PAIR = np.dtype([("x", "f8"), ("n", "i8")])
+UNFIT = {
+    "field": (np.zeros(3, PAIR), np.array([(1.0, "q")] * 2, [("x", "f8"), ("n", "U4")])),
+    "dates as short text": (np.array(["a", "bb", "ccc"]), np.array(["2020-01-01"] * 2, "M8[D]")),
+    "text as bytes": (np.array([b"a", b"b", b"c"]), np.array(["x", "\xe9"])),
+    "bytes as text": (np.array(["a", "b", "c"]), np.array([b"x", b"\xe9"])),
+    "void as numbers": (np.zeros(3), np.array([b"zz", b"yy"]).view("V2")),
+}
+WRITES = {
+    "slice": lambda xp, a, v: operator.setitem(a, slice(None, 2), v),
+    "index": lambda xp, a, v: operator.setitem(a, [0, 1], v),
+    "mask": lambda xp, a, v: operator.setitem(a, np.array([True, True, False]), v),
+    "copyto": lambda xp, a, v: xp.copyto(a[:2], v, casting="unsafe"),
+    "put": lambda xp, a, v: xp.put(a, [0, 1], v),
+    "flat": lambda xp, a, v: operator.setitem(a.flat, [0, 1], v),
+}
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a GPU has no text")
+@pytest.mark.parametrize("name", WRITES)
+def test_values_that_cannot_be_cast_are_refused_by_the_write(name):
+    for a, v in UNFIT.values():
+        with pytest.raises((ValueError, RuntimeError)) as refused:
+            WRITES[name](np, a.copy(), v)
+        wanted = refused.type
+        for n in (1, 3):
+
+            def job(world, a=a, v=v, wanted=wanted):
+                b = taskarr.asarray(a, split=0)
+                with pytest.raises(wanted):
+                    WRITES[name](taskarr, b, taskarr.asarray(v, split=0))
+                return b.numpy()
+
+            np.testing.assert_array_equal(on_ranks(n, job).value, a)

@@ -61,7 +61,7 @@ class Custom:
         axes = axes_of(len(x.shape), axis)
         place = {"axis": axes, "keepdims": keepdims}
         if 0 in x.shape:
-            return of_nothing(self._by_hand, x, place)
+            return of_nothing(self.reduction, x, place)
         sample = np.ones((2,) * len(x.shape), x.dtype)
         with np.errstate(all="ignore"):
             state = self._state(sample, axes)
@@ -112,7 +112,8 @@ class Custom:
         _check((found,), kept_shape(shape, axes, True), "finish")
         return found
 
-    def _by_hand(self, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    def reduction(self, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        """Result for an array of NumPy's."""
         found = self._finished(self._state(x, axis), x.shape, axis)
         return found.reshape(kept_shape(x.shape, axis, keepdims))
 

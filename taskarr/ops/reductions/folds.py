@@ -49,7 +49,8 @@ def fold(name: str, function: Function, x: Expr, given: Given) -> Expr:
     elif given.get("dtype") is not None:
         source = result
         x = x if name in CASTING else cast(x, result)
-    found = node(x, ROWS[name], result, source=source, **place_of(x, given))
+    options = (True,) if name == "sum" and initial is not None else ()
+    found = node(x, ROWS[name], result, source=source, options=options, **place_of(x, given))
     return found if initial is None else apply(UFUNCS[name], [found, initial])
 
 

@@ -30,7 +30,12 @@ def loop_of(source: np.dtype, merged: np.dtype) -> np.dtype:
 
 def mean(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
     """Mean of everything, from its sum."""
-    return xp.true_divide(state[0], count)
+    return xp.true_divide(from_zero(state[0]), count)
+
+
+def from_zero(total: Any) -> Any:
+    """Sum as if it began with zero: no sum is minus zero."""
+    return total + 0 if total.dtype.kind in "fc" else total
 
 
 def fields(source: np.dtype, result: np.dtype) -> tuple[FieldSpec, ...]:

@@ -62,6 +62,11 @@ def _same(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) ->
     return state[0]
 
 
+def _sum(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    """Sum of everything; the option is whether something that is not zero comes first."""
+    return state[0] if options else moments.from_zero(state[0])
+
+
 def _number(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
     if xp.isnan(state[0]).any():
         note("All-NaN slice encountered")
@@ -112,7 +117,7 @@ UFUNCS = {
 """Reductions by an associative ufunc, and the ufunc."""
 
 _OWN = (
-    _of_sum("sum", "add"),
+    _of_sum("sum", "add", _sum),
     _of_sum("prod", "multiply"),
     _of_sum("mean", "add", moments.mean),
     _of_ufunc("nanmin", "fmin", finish=_number),
