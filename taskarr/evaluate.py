@@ -208,7 +208,7 @@ def _agreed(
         here.cache.put_digest(signature, digest)
 
     def describe() -> Description:
-        return *caller, [node.describe() for node in nodes]
+        return *caller, [node.described() for node in nodes]
 
     bits |= must | mark(live, budget) << count
     found = open_run(here.world, digest, bits, count + MARKS, describe)

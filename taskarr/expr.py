@@ -346,6 +346,11 @@ class Expr:
         name = self.op.token[0] if self.op.token else "held"
         return f"{name}{list(self.shape)} {self.dtype} at {self.line}"
 
+    def described(self) -> str:
+        """What `describe` says, what a view shows, and the layout: all that may tell nodes apart."""
+        part = f" of [{self.op.view.text}]" if isinstance(self.op, Viewed | Put) else ""
+        return f"{self.describe()}{part}, {self.layout.text}"
+
 
 HELD = Held("held")
 SMALL = 1 << 20

@@ -14,12 +14,7 @@ from taskarr.geometry.view import Affine
 
 def summary(shape: tuple[int, ...], dtype: np.dtype, layout: Layout) -> str:
     """What ``repr`` shows: shape, dtype, how it is cut; no values."""
-    if layout.replicated:
-        placed = "replicated"
-    else:
-        blocks = prod(len(axis.bounds) - 1 for axis in layout.axes)
-        placed = f"split={layout.split}, blocks={blocks}"
-    return f"<taskarr.Array shape={shape} dtype={dtype} {placed}>"
+    return f"<taskarr.Array shape={shape} dtype={dtype} {layout.text}>"
 
 
 def text(node: Expr) -> str:

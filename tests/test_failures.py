@@ -357,6 +357,25 @@ def test_the_first_difference_and_the_lines_are_named():
         assert "numpy()" in text
 
 
+def test_other_views_and_layouts_are_told_apart():
+    x = np.arange(16.0).reshape(4, 4)
+
+    def views(world):
+        a = taskarr.asarray(x, split=0)
+        return a[(slice(None), 1) if world.rank else slice(None, None, -1)].numpy()
+
+    def layouts(world):
+        return (taskarr.asarray(x, split=world.rank) + 1).numpy()
+
+    texts = {
+        views: r"0: view.* of \[3::-1, 0:4\].*; rank 1: view.* of \[0:4, 1\]",
+        layouts: r"split=\(0,\), blocks=4 .*split=\(1,\), blocks=4",
+    }
+    for job, text in texts.items():
+        with pytest.raises(SPMDError, match=text):
+            on_ranks(2, job)
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_program_goes_on_after_a_disagreement(n):
     def job(world):

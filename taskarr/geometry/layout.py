@@ -135,6 +135,13 @@ class Layout:
             return True
         return isinstance(other, Layout) and hash(self) == hash(other) and self.key == other.key
 
+    @property
+    def text(self) -> str:
+        """How it is cut, for people."""
+        if self.replicated:
+            return "replicated"
+        return f"split={self.split}, blocks={prod(len(axis.bounds) - 1 for axis in self.axes)}"
+
     @cached_property
     def digest(self) -> str:
         """Text that equal layouts share in every process."""

@@ -42,6 +42,18 @@ class Affine:
             and all(s == 1 for s in self.step)
         )
 
+    @property
+    def text(self) -> str:
+        """What is shown of the base, as slices."""
+        found = []
+        for axis, first in enumerate(self.start):
+            walks = [v for v, a in enumerate(self.axes) if a == axis]
+            stop = [first + self.step[v] * self.shape[v] for v in walks]
+            step = [f":{self.step[v]}" for v in walks if self.step[v] != 1]
+            ends = [f":{end}" if end >= 0 else ":" for end in stop]
+            found.append("".join([str(first), *ends, *step]))
+        return ", ".join(found)
+
     def after(self, inner: "Affine") -> "Affine":
         """View of ``inner``'s base: this view applied to what ``inner`` shows."""
         return _compose(self, inner)
