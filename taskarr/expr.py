@@ -347,7 +347,7 @@ class Expr:
         return f"{name}{list(self.shape)} {self.dtype} at {self.line}"
 
     def described(self) -> str:
-        """What `describe` says, what a view shows, and the layout: all that may tell nodes apart."""
+        """What `describe` says, what a view shows, the layout: all that may tell nodes apart."""
         part = f" of [{self.op.view.text}]" if isinstance(self.op, Viewed | Put) else ""
         return f"{self.describe()}{part}, {self.layout.text}"
 

@@ -120,3 +120,10 @@ def test_numpy_operands_on_the_left():
         return found + q * 2 + r + np.float32(2) ** xp.minimum(a, 3)
 
     verify([Check("left", act, (np.nan_to_num(A, posinf=2, neginf=3),))], ranks=(1, 3))
+
+
+def test_masked_operands_are_refused():
+    a, masked = taskarr.ones(2), np.ma.array([1.0, 2], mask=[0, 1])
+    for act in (lambda: a * masked, lambda: np.add(a, masked), lambda: a == masked):
+        with pytest.raises(TypeError, match=r"filled\(value\)"):
+            act()

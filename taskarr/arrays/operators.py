@@ -16,7 +16,18 @@ OPERANDS = (Handle, complex, float, int, np.generic, np.ndarray, str, bytes, lis
 
 
 def known(x: Any) -> bool:
-    """Whether an operand is one that arrays compute with; else Python asks the operand."""
+    """Whether an operand is one that arrays compute with; else Python asks the operand.
+
+    Raises
+    ------
+    TypeError
+        For a masked array, whose mask would be lost.
+    """
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+        raise TypeError(
+            "distributed arrays have no masks: give the operand's filled(value), and its mask to "
+            "where()"
+        )
     return isinstance(x, OPERANDS)
 
 
