@@ -245,6 +245,14 @@ class TestEnds:
             assert "rank 1 has ended (job.py finished)" in done.stderr
             assert "ranks 0, 2 wait in the first array at job.py:3" in done.stderr
 
+    @pytest.fixture
+    def heard(self):
+        """Interrupts are heard by processes started here, even if they are ignored by this one."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
+    @pytest.mark.usefixtures("heard")
     @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["1 rank", "2 ranks"])
     def test_interrupt(self, tmp_path, options):
         (tmp_path / "job.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)")
