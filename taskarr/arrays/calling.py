@@ -10,6 +10,7 @@ from taskarr.arrays.handle import Handle, node_of, with_nodes
 from taskarr.expr import Expr
 from taskarr.ops import advanced, reductions, scan, ufuncs
 from taskarr.ops.keys import is_basic, view_of_key
+from taskarr.ops.operands import strong
 
 Wrap = Callable[[Expr], Handle]
 
@@ -108,11 +109,11 @@ def _at(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any) -
     """Apply a ufunc at the elements that a key selects, once for each time they are selected."""
     target, key, *values = operands
     (target,) = outputs(f"{function.__name__}.at", target)
+    nodes = [strong(node_of(value)) for value in values]
     if is_basic(key):
         part = target._viewed(view_of_key(target.shape, key))
-        called(wrap, function, [part, *values], {"out": part, "casting": "unsafe"})
+        called(wrap, function, [part, *nodes], {"out": part, "casting": "unsafe"})
         return
-    nodes = [node_of(value) for value in values]
     target._become(advanced.accumulated(function, target._expr, with_nodes(key), *nodes))
 
 

@@ -101,6 +101,11 @@ def replicated_host(x: np.ndarray, world: World) -> Expr:
     return from_host(x, layout_for(world, x.shape, x.dtype, split=None), world)
 
 
+def strong(x: Any) -> Any:
+    """Operand whose dtype counts, as that of an array of zero dimensions does."""
+    return x if isinstance(x, Expr) else np.asarray(x)[()]
+
+
 def expanded(x: Any, axis: Any) -> Any:
     """A node, or an array of NumPy, with axes of length one put in."""
     if isinstance(x, Expr):

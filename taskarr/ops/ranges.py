@@ -11,7 +11,7 @@ from taskarr.ops import reductions, views
 from taskarr.ops.creation import ARANGE, Placement, asarray
 from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.known import known
-from taskarr.ops.operands import checked_dtype, expanded
+from taskarr.ops.operands import checked_dtype, expanded, strong
 
 REAL = int | float | np.integer | np.floating | np.bool_
 NUMBER = REAL | complex | np.complexfloating
@@ -153,11 +153,6 @@ def _as(x: Any, dtype: np.dtype) -> Any:
     return np.asarray(x).astype(dtype)[()]
 
 
-def _strong(x: Any) -> Any:
-    """Value whose dtype counts, as that of an array of zero dimensions."""
-    return x if isinstance(x, Expr) else np.asarray(x)[()]
-
-
 def _any_zero(x: Any) -> bool:
     """Whether any value is zero; collective if the values lie on the ranks."""
     if not isinstance(x, Expr):
@@ -191,7 +186,7 @@ def linspace(
     count = _checked_count(num)
     kind = np.linspace(_sample(start), _sample(stop), 0).dtype
     wanted = kind if dtype is None else checked_dtype(np.dtype(dtype))
-    start, stop = _strong(start), _strong(stop)
+    start, stop = strong(start), strong(stop)
     delta = _done("subtract", _as(stop, kind), _as(start, kind))
     intervals = count - 1 if endpoint else count
     row = len(np.shape(delta)) if not isinstance(delta, Expr) else len(delta.shape)
@@ -263,7 +258,7 @@ def geomspace(
     ValueError
         When an end is zero.
     """
-    start, stop, count = _strong(start), _strong(stop), _checked_count(num)
+    start, stop, count = strong(start), strong(stop), _checked_count(num)
     if _any_zero(start) or _any_zero(stop):
         raise ValueError("Geometric sequence cannot include zero")
     blanks = [np.zeros((1,) * len(_shape(x)), x.dtype) for x in (start, stop)]

@@ -21,7 +21,7 @@ from taskarr.ops.elementwise import (
     copied,
     empty_like,
 )
-from taskarr.ops.operands import checked_dtype, expanded, iteration_layout
+from taskarr.ops.operands import checked_dtype, expanded, iteration_layout, strong
 
 Options = dict[str, Any]
 
@@ -250,6 +250,8 @@ def apply_into(name: str, target: Expr, operands: Sequence[Any]) -> Expr:
 def outer_operands(function: Caller, operands: Sequence[Any]) -> list[Any]:
     """Operands of ``ufunc.outer`` as broadcasting wants them: the first with more axes.
 
+    NumPy makes arrays of both, so that numbers count with the dtypes of arrays.
+
     Raises
     ------
     ValueError
@@ -257,12 +259,9 @@ def outer_operands(function: Caller, operands: Sequence[Any]) -> list[Any]:
     """
     if function.nin != 2:
         raise ValueError("outer product only supported for binary functions")
-    first, second = operands
+    first, second = map(strong, operands)
     more = len(second.shape) if isinstance(second, Expr) else np.ndim(second)
-    if not more:
-        return [first, second]
-    first = first if isinstance(first, Expr) else np.asarray(first)
-    return [expanded(first, tuple(range(-more, 0))), second]
+    return [expanded(first, tuple(range(-more, 0))) if more else first, second]
 
 
 def _shortcuts(dtype: np.dtype, exponent: float) -> Sequence[float]:

@@ -290,6 +290,35 @@ def test_outer():
     verify(checks, ranks=(1, 3), placings=LAYOUTS[1:3], flow=False)
 
 
+def test_methods_count_numbers_as_arrays():
+    """``outer`` and ``at`` make arrays of their operands, so that a number's dtype counts."""
+    small, narrow = np.arange(7, dtype="u1"), np.arange(7, dtype="f")
+    checks = [
+        Check("more than fits", lambda xp, a: np.add.outer(a, 300), (small,)),
+        Check("one that fits", lambda xp, a: np.add.outer(a, 0), (small,)),
+        Check("on the left", lambda xp, a: np.subtract.outer(-300, a), (small,)),
+        Check("wide float", lambda xp, a: np.multiply.outer(a, 1.0), (narrow,)),
+        Check("quotients", lambda xp, a: np.divmod.outer(a, 300)[1], (small,)),
+        Check("value", lambda xp, a: np.add.outer(a[3], 300) + a[:1], (small,)),
+        *(
+            Check(f"at {key} {value}", at(key, value), (small,))
+            for key in (2, slice(1, 5), [1, 1, 6])
+            for value in (3, 300, -3, 2.5)
+        ),
+    ]
+    verify(checks, ranks=(1, 3), flow=False)
+
+
+def at(key, value):
+    """Add a value at a key of a copy."""
+
+    def act(xp, a):
+        np.add.at(a, key, value)
+        return a
+
+    return act
+
+
 def test_other_peoples_ufuncs():
     """Ufuncs that are not in NumPy's namespace."""
 
