@@ -219,8 +219,9 @@ def ascontiguousarray(a: Any, dtype: Any = None, **layout: Unpack[Placed]) -> Ar
 
 
 def asfortranarray(a: Any, dtype: Any = None, **layout: Unpack[Placed]) -> Array:
-    """Array in Fortran order as views see it; see `numpy.asfortranarray`."""
-    return asarray(a, dtype, "F", **layout)
+    """Array of at least one axis, in Fortran order as views see it; see `numpy.asfortranarray`."""
+    found = asarray(a, dtype, "F", **layout)
+    return found if found.shape else found._viewed(views.expand_dims((), 0))
 
 
 def full(

@@ -15,6 +15,12 @@ __all__ = ["to_device"]
 CONVERTERS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
 """Functions that give an array which they are given, and so bring it to the device."""
 
+LIKE = (
+    *CONVERTERS,
+    *("arange", "empty", "eye", "fromfunction", "full", "identity", "ones", "tri", "zeros"),
+)
+"""Functions that take ``like=`` in NumPy, which says by whom an array is made: None for nobody."""
+
 
 def to_device(x: Any, device: str) -> Array:
     """Array on a device; the one that is given if it lies there, else a copy. Collective.
@@ -48,7 +54,7 @@ def to_device(x: Any, device: str) -> Array:
 
 
 def on_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Public function that makes arrays, with ``device=``.
+    """Public function that makes arrays, with ``device=``, and ``like=None`` where NumPy has it.
 
     Without it, the result lies where a first argument that is an array lies, else where
     ``settings`` say.
@@ -57,6 +63,8 @@ def on_device(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def made(*args: Any, device: str | None = None, **options: Any) -> Any:
+        if name in LIKE and options.get("like", name) is None:
+            del options["like"]
         given = args[0] if args and isinstance(args[0], Array) else None
         if device is None and given is None:
             return function(*args, **options)

@@ -2,11 +2,12 @@
 
 import math
 import operator
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
-from taskarr.expr import Expr, moved_to, view_of
+from taskarr.expr import Expr, blank, moved_to, view_of
 from taskarr.ops import reductions, views
 from taskarr.ops.creation import ARANGE, Placement, asarray
 from taskarr.ops.elementwise import apply, cast, select
@@ -24,22 +25,39 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any, place: Placement) -> Ex
 
     Raises
     ------
-    TypeError, ValueError, ZeroDivisionError
+    TypeError, ValueError, OverflowError, ZeroDivisionError
         As NumPy for these bounds.
     """
-    bounds = [b[()] if isinstance(b, np.ndarray) and b.ndim == 0 else b for b in (start, stop)]
-    step = step[()] if isinstance(step, np.ndarray) and step.ndim == 0 else step
+    start, stop, step = map(_plain, (start, stop, step))
     wanted = None if dtype is None else np.dtype(dtype)
-    if _are_times(bounds, wanted):
-        return _times(bounds[0], bounds[1], step, wanted, place)
-    start, stop = (0, bounds[0]) if bounds[1] is None else bounds
+    if _are_times((start, stop, step), wanted):
+        return _times(start, stop, step, wanted, place)
+    start, stop = (0, start) if stop is None else (start, stop)
     kind = _range_dtype(start, stop, step, wanted)
     length = _length(start, stop, step)
     if kind.kind == "b":
         return _booleans(start, step, length, place)
-    first = np.asarray(start).astype(kind)[()]
-    delta = np.asarray(start + step).astype(kind)[()] - first
+    if not length:
+        return blank(kind, place.layout((0,), kind), place.world)
+    first = _element(start, kind)
+    delta = np.subtract(_element(start + step, kind), first) if length > 1 else kind.type(0)
     return _line(first, delta, length, kind, place)
+
+
+def _plain(x: Any) -> Any:
+    """Bound or step as NumPy's scalar, if it is an array of zero dimensions or a time."""
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        return x[()]
+    if isinstance(x, date):
+        return np.datetime64(x)
+    return np.timedelta64(x) if isinstance(x, timedelta) else x
+
+
+def _element(x: Any, kind: np.dtype) -> Any:
+    """One of the first two values of a range, which must fit; later ones wrap around."""
+    if kind.kind in "iu":
+        return np.array(int(x), kind)[()]
+    return np.asarray(x).astype(kind)[()]
 
 
 def _line(first: Any, delta: Any, length: int, kind: np.dtype, place: Placement) -> Expr:
@@ -63,10 +81,13 @@ def _length(start: Any, stop: Any, step: Any) -> int:
         raise ZeroDivisionError(f"arange() with step {step!r}")
     steps = (stop - start) / step
     parts = (steps.real, steps.imag) if isinstance(steps, complex) else (steps,)
-    try:
-        return max(0, min(map(math.ceil, parts)))
-    except OverflowError:
-        raise ValueError(f"arange() from {start!r} to {stop!r} by {step!r} has no end") from None
+    if not all(map(math.isfinite, parts)) or max(map(abs, parts)) > LARGEST:
+        raise ValueError(
+            f"Maximum allowed size exceeded: arange() from {start!r} to {stop!r} by {step!r}"
+        )
+    if steps == 0 and stop != start:  # by an infinite step
+        return int(not math.copysign(1, steps) < 0)
+    return max(0, min(map(math.ceil, parts)))
 
 
 def _booleans(start: Any, step: Any, length: int, place: Placement) -> Expr:
@@ -78,10 +99,10 @@ def _booleans(start: Any, step: Any, length: int, place: Placement) -> Expr:
     return asarray(np.array([start, start + step], bool)[:length], place)
 
 
-def _are_times(bounds: list[Any], dtype: np.dtype | None) -> bool:
+def _are_times(values: tuple[Any, ...], dtype: np.dtype | None) -> bool:
     if dtype is not None:
         return dtype.kind in "mM"
-    return any(isinstance(b, np.datetime64 | np.timedelta64) for b in bounds)
+    return any(isinstance(b, np.datetime64 | np.timedelta64) for b in values)
 
 
 def _times(start: Any, stop: Any, step: Any, dtype: np.dtype | None, place: Placement) -> Expr:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import taskarr
+from taskarr.api.devices import LIKE
 from tests.layouts import CUT, RANKS, on_ranks
 from tests.oracle import Check, verify
 
@@ -244,6 +245,17 @@ def test_like_another_keeps_the_layout():
         on_ranks(n, job)
 
 
+def test_like_none_is_like_nothing():
+    first = {"full": (2, 3), "fromfunction": (lambda i: i + 1, (3,))}
+    checks = [
+        Check(name, lambda xp, name, a: getattr(xp, name)(*a, like=None), fixed=(name, a))
+        for name in LIKE
+        for a in (first.get(name, (3,)),)
+        if name != "empty"
+    ]
+    verify(checks, ranks=(1, 3), flow=False)
+
+
 WRONG = {
     "negative shape": lambda xp: xp.zeros(-1),
     "negative in shape": lambda xp: xp.zeros((3, -2)),
@@ -261,6 +273,8 @@ WRONG = {
     "no copy of data": lambda xp: xp.array([1, 2], copy=False),
     "layout that is none": lambda xp: xp.zeros(3, splt=0),
     "ragged": lambda xp: xp.asarray([[1, 2], [3]]),
+    "like what it has not": lambda xp: xp.zeros_like([1, 2], like=None),
+    "like what is no array": lambda xp: xp.zeros(3, like=3),
 }
 
 

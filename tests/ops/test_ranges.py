@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,14 @@ OF_TIMES = [
     ((DATE("2000"), DATE("2001"), 0.5), {}),
     ((2.5,), {"dtype": "m8[s]"}),
     ((SPAN(1, "D"), DATE("2000-01-05")), {}),
+    ((0, 10, SPAN(3, "s")), {}),
+    ((10,), {"step": SPAN(3, "s")}),
+    ((date(2020, 1, 1), date(2020, 1, 4)), {}),
+    ((date(2020, 1, 1), 3), {}),
+    ((date(2020, 1, 1), DATE("2020-01-04"), timedelta(hours=30)), {}),
+    ((datetime(2020, 1, 1), datetime(2020, 1, 4), timedelta(days=1)), {}),
+    ((timedelta(days=1), timedelta(days=4), timedelta(days=1)), {}),
+    ((date(2020, 1, 1),), {}),
 ]
 OTHERS = [
     ((5,), {"dtype": complex}),
@@ -118,6 +128,21 @@ OTHERS = [
     ((0, np.nan), {}),
     ((3,), {"dtype": "U5"}),
     ((300,), {"dtype": "u1"}),
+    ((254, 258), {"dtype": "u1"}),
+    ((300, 302), {"dtype": "u1"}),
+    ((300, 301), {"dtype": "i1"}),
+    ((300, 300), {"dtype": "u1"}),
+    ((-1, 2), {"dtype": "u1"}),
+    ((-2.5, 2), {"dtype": "u1"}),
+    ((1e10, 1e10 + 2), {"dtype": "i4"}),
+    ((2, -1, -1), {"dtype": "u1"}),
+    ((0, 600, 300), {"dtype": "u1"}),
+    ((1e30,), {}),
+    ((np.nan, 3), {}),
+    ((0, 3, np.inf), {}),
+    ((0, 3, -np.inf), {}),
+    ((0, 3, np.nan), {}),
+    ((3,), {"like": None}),
 ]
 
 
