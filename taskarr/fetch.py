@@ -105,10 +105,13 @@ def element(node: Expr, index: Sequence[Any]) -> Any:
     return found.item()
 
 
-def single(node: Expr, convert: Callable[[Any], Any]) -> Any:
-    """The only element; an array of another size gets NumPy's error without being fetched."""
+def single(node: Expr, convert: Callable[[Any], Any], fixed: bool = True) -> Any:
+    """The only element, converted as NumPy's scalar, or as an array if it is not fixed.
+
+    An array of another size gets NumPy's error without being fetched.
+    """
     if prod(node.shape) != 1:
         small = tuple(min(n, 2) for n in node.shape)
         return convert(np.zeros(small, node.dtype))
     (found,) = whole([node], convert.__name__ + "()")
-    return convert(found[()] if found.ndim == 0 else found)
+    return convert(found[()] if fixed and not found.ndim else found)

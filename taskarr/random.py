@@ -96,7 +96,7 @@ class Generator:
 
         ``p`` is a NumPy array or list. Layout arguments as `taskarr.asarray`.
         """
-        given = {"size": size, "replace": replace, "p": node_of(p)}
+        given = {"size": _host(size), "replace": replace, "p": node_of(p)}
         given |= {"axis": axis, "shuffle": shuffle}
         return _shown(ops.choice(self._call(_checked(placing)), node_of(a), given))
 
@@ -105,12 +105,14 @@ class Generator:
 
         Layout arguments as `taskarr.asarray`.
         """
-        return _shown(ops.permutation(self._call(_checked(placing)), node_of(x), axis))
+        given = _host(x) if isinstance(x, Array) and x._fixed else node_of(x)
+        return _shown(ops.permutation(self._call(_checked(placing)), given, axis))
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Put an array or a list, which must be the same on all ranks, into random order."""
         call = self._call({})
         if isinstance(x, Array):
+            len(x)  # which refuses a value
             x._become(ops.shuffle(call, x._expr, axis))
         else:
             call.host().shuffle(x, axis)
@@ -118,7 +120,7 @@ class Generator:
     def _draw(self, row: Distribution, given: dict[str, Any]) -> Any:
         """Values of a distribution, into ``out`` if it is given."""
         call = self._call({key: given.pop(key) for key in PLACING})
-        out = given.get("out")
+        given["size"], out = _host(given["size"]), given.get("out")
         if out is not None:
             _check_out(out, given)
             given["size"] = out.shape
@@ -147,6 +149,13 @@ def _checked(placing: dict[str, Any]) -> dict[str, Any]:
         if key not in PLACING:
             raise TypeError(f"unexpected keyword argument {key!r}; layouts have {list(PLACING)}")
     return placing
+
+
+def _host(x: Any) -> Any:
+    """An array as NumPy's, or its scalar if it has no axes; anything else as it is."""
+    if isinstance(x, Array):
+        x = x.numpy()
+    return x[()] if isinstance(x, np.ndarray) else x
 
 
 def _shown(found: Any) -> Any:
@@ -240,6 +249,7 @@ def default_rng(seed: Any = None, comm: Any = None) -> Generator:
     if seed is None:
         agree(world, "default_rng()")
         seed = world.bcast(np.random.SeedSequence().entropy, 0, "random entropy")
+    seed = _host(seed)
     if not isinstance(seed, np.random.SeedSequence):
         seed = np.random.SeedSequence(seed)
     if runtime(world).settings.debug:
@@ -263,8 +273,16 @@ STATE = "taskarr.random"
 
 
 def seed(seed: Any = None) -> None:
-    """Begin the numbers of this module's functions anew."""
-    world = scheduler.current()
+    """Begin the numbers of this module's functions anew.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `numpy.random.seed`, for what is no integer of 32 bits nor a row of them.
+    """
+    world, seed = scheduler.current(), _host(seed)
+    if not isinstance(seed, np.random.SeedSequence | Generator | None):
+        np.random.RandomState(seed)
     world.state[STATE] = default_rng(seed, world)
 
 

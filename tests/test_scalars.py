@@ -51,6 +51,8 @@ USES = {
     "floor": lambda xp, a: (math.floor(a[1, 1] / 4), math.ceil(a[1, 1] / 4)),
     "round": lambda xp, a: (round(a.mean() / 3), round(a.mean() / 3, 2)),
     "int of large": lambda xp, a: int(a.astype("i8")[0, 1] * 0 + (2**62 + 1)),
+    "float of complex": lambda xp, a: (float(a[1, 1] * 1j), int(a[1, 1] * 1j + 2)),
+    "of an array": lambda xp, a: (float(a[1, 1, ...]), int(a[1, 1, ...]), bool(a[1, 1, ...])),
     "isclose": lambda xp, a: math.isclose(a.sum(), 595),
     "shift": lambda xp, a: 1 << a.astype(int)[0, 3].item(),
     "repeat": lambda xp, a: "ab" * operator.index(a.astype(int)[0, 3]),
@@ -79,6 +81,9 @@ WRONG = {
     "index of fraction": lambda xp, a: "abc"[a[0, 1]],
     "complex of many": lambda xp, a: complex(a),
     "complex of text": lambda xp, a: complex(a.astype("U3")),
+    "float of a complex array": lambda xp, a: float(xp.asarray(np.array(1j))),
+    "int of a complex array": lambda xp, a: int(xp.asarray(np.array(1j))),
+    "trunc of complex": lambda xp, a: math.trunc(a[0, 1] * 1j),
     "trunc of NaN": lambda xp, a: math.trunc(a[0, 1] * np.nan),
 }
 

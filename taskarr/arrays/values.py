@@ -75,19 +75,19 @@ class Values(Handle):
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __float__(self) -> float:
-        return float(fetch.single(self._expr, float))
+        return float(fetch.single(self._expr, float, self._fixed))
 
     def __int__(self) -> int:
-        return int(fetch.single(self._expr, int))
+        return int(fetch.single(self._expr, int, self._fixed))
 
     def __complex__(self) -> complex:
-        return complex(fetch.single(self._expr, complex))
+        return complex(fetch.single(self._expr, complex, self._fixed))
 
     def __bool__(self) -> bool:
-        return bool(fetch.single(self._expr, bool))
+        return bool(fetch.single(self._expr, bool, self._fixed))
 
     def __index__(self) -> int:
-        return operator.index(fetch.single(self._expr, operator.index))
+        return operator.index(fetch.single(self._expr, operator.index, self._fixed))
 
     def __repr__(self) -> str:
         return printing.summary(self.shape, self.dtype, self.layout)
@@ -105,6 +105,8 @@ class Values(Handle):
         return format(self.numpy()[()], form)
 
     def __trunc__(self) -> int:
+        if self.dtype.kind == "c":
+            raise TypeError("a complex number can't be truncated to an integer")
         return int(self)
 
     def __round__(self, digits: int | None = None) -> Any:

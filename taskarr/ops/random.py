@@ -122,7 +122,7 @@ def _value(x: Any) -> Any:
     """Parameter as an expression, a NumPy array, or a scalar; arrays of no axes are scalars."""
     if isinstance(x, Expr):
         return x if x.shape else scalar(x)
-    if x is None or isinstance(x, int | float | np.generic):
+    if x is None or isinstance(x, int | float | complex | np.generic):
         return x
     found = np.asarray(x)
     return found if found.shape else found[()]
@@ -229,8 +229,10 @@ def choice(call: Call, a: Any, given: dict[str, Any]) -> Any:
     pool = _value(a)
     if not _is_array(pool):
         return _picked(call, pool, given)
-    axis = normalize_axis_index(given["axis"], len(pool.shape))
-    return _selected(call, pool, axis, lambda here, count: _picked(here, count, given))
+    axis, ndim = operator.index(given["axis"]), len(pool.shape)
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"choice() along axis {axis} of an array of {ndim} axes")
+    return _selected(call, pool, axis % ndim, lambda here, count: _picked(here, count, given))
 
 
 def _picked(call: Call, count: Any, given: dict[str, Any]) -> Any:
