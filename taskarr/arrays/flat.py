@@ -80,10 +80,9 @@ class Flat:
 
     def _set_one(self, index: int, value: Any) -> None:
         base = self.base
-        if getattr(value, "shape", ()) or (value is node_of(value) and np.ndim(value)):
-            raise ValueError("Error setting single item of array.")
         at = np.unravel_index(index, base.shape) if base.shape else ()
         try:
+            write.check_single(value, base.dtype)
             if not isinstance(value, Expr):
                 value = write.element(value, base.dtype)
         except (TypeError, ValueError, OverflowError) as error:

@@ -224,7 +224,7 @@ class Views(Handle):
 
     @real.setter
     def real(self, value: Any) -> None:
-        self.real[...] = value
+        self.real[...] = _as_array(value)
 
     @property
     def imag(self) -> Self:
@@ -243,7 +243,12 @@ class Views(Handle):
     def imag(self, value: Any) -> None:
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        self.imag[...] = value
+        self.imag[...] = _as_array(value)
+
+
+def _as_array(value: Any) -> Any:
+    """Value of which NumPy makes an array before it is written, so that it may lose what it has."""
+    return value if isinstance(value, Handle) else np.asarray(value)
 
 
 def _is_array(entry: Any) -> bool:

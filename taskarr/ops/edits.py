@@ -126,7 +126,7 @@ def copyto(x: Expr, source: Any, casting: Any, where: Any) -> Expr:
     blank = np.empty(0, x.dtype)
     with faults.at_once("cast"):
         np.copyto(blank, empty_like(source), casting=casting)
-    host = source if isinstance(source, Expr) else np.asarray(source)
+    given = source if isinstance(source, Expr) or type(source) is int else np.asarray(source)
     mask = where if isinstance(where, np.ndarray | Expr) else np.array(where, np.bool_)
     np.empty(0, mask.dtype).astype(np.bool_, casting="safe")
     try:
@@ -135,7 +135,7 @@ def copyto(x: Expr, source: Any, casting: Any, where: Any) -> Expr:
         raise ValueError(
             f"could not broadcast where mask from shape {mask.shape} into shape {x.shape}"
         ) from None
-    found = write.converted(source if not host.shape else host, x)
+    found = write.converted(given, x)
     if where is True:
         return found
     node = mask if isinstance(mask, Expr) else replicated_host(mask, x.world)

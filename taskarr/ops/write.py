@@ -44,7 +44,9 @@ def check_single(value: Any, dtype: np.dtype) -> None:
     """Raise what NumPy raises where one element is given anything but one value."""
     if isinstance(value, Expr):
         value = np.zeros([min(n, 2) for n in value.shape], value.dtype)
-    if np.ndim(value) and not (dtype.names and isinstance(value, tuple)):
+    if dtype.names and isinstance(value, tuple):
+        return
+    if isinstance(value, list) or np.ndim(value):
         np.empty(1, dtype)[0] = value
 
 

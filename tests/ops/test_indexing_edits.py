@@ -192,6 +192,7 @@ def test_writes_to_short_arrays():
 def test_dtypes_of_written_values():
     checks = []
     values = (1.7, [1.7, 2.7], np.array([1.7]), np.array([1]), 1j, 300, "5", np.float32(2.5))
+    values = (*values, [1j], np.nan, -1, None, np.array(-1), np.array(1j))
     for dtype in ("i8", "u1", "f4"):
         x = X.astype(dtype)
         for value in values:
@@ -203,6 +204,8 @@ def test_dtypes_of_written_values():
             }
             if np.size(value) == 1:
                 acts["copyto"] = written("copyto", value)
+                acts["unsafe"] = written("copyto", value, casting="unsafe")
+                acts["masked"] = written("copyto", value, where=MASK, casting="unsafe")
             checks += [Check(f"{n} {dtype} {value!r}", act, (x,)) for n, act in acts.items()]
     verify(checks, ranks=(2,), flow=False)
 

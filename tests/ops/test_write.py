@@ -260,6 +260,53 @@ def test_casts_of_values():
     verify(checks, ranks=(1, 3), flow=False)
 
 
+NESTED = np.dtype([("a", "i4"), ("b", [("c", "f8"), ("d", "u1")]), ("e", "f4", (2,))])
+
+
+def put_flat(key, value):
+    """Write through the flat array."""
+
+    def act(xp, a):
+        a.flat[key] = value
+        return a
+
+    return act
+
+
+def test_records_of_records_are_written_from_tuples():
+    record, row = (1, (2.5, 3), [4, 5]), np.zeros(7, NESTED)
+    values = [record, (1, (2.5, 3), 4), [record], [1, 2, 3], (1, (2.5, 300), 4), (1, (2, "x"), 4)]
+    values += [(1, 2), (), None, 1, np.array(record, NESTED), np.array([record], NESTED)]
+    checks = [
+        Check(f"{act.__name__} {key} {value}", act(key, value), (row,))
+        for value in values
+        for act, key in ((put, 3), (put, slice(2, 5)), (put, [1, 6]), (put_flat, 3))
+    ]
+    alone = np.zeros((), NESTED)
+    checks += [Check(f"alone {key}", put(key, record), (alone,)) for key in ((), ...)]
+    checks.append(Check("field", lambda xp, a: put(2, (2.5, 3))(xp, a["b"]), (row,)))
+    verify(checks, ranks=(1, 3), flow=False)
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_parts_lose_what_they_cannot_hold(part):
+    """NumPy makes an array of what is set, and casts it as ``astype`` does."""
+
+    def act(xp, a, value):
+        setattr(a, part, value)
+        return a
+
+    values = [-1, 300, 2.5, 2 + 1j, np.nan, "3", "x", None, [300] * 7, [1j] * 7, [[1] * 7]]
+    values += [[1, 2], np.full(7, 1j), np.complex64(1 + 2j)]
+    checks = [
+        Check(f"{dtype} {value}", act, (np.zeros(7, dtype),), fixed=(value,))
+        for dtype in ("u1", "i8", "f8", "c16")
+        for value in values
+    ]
+    own = Check("own", lambda xp, a: act(xp, a, a[::-1] * 1j), (np.arange(7.0) * 1j,))
+    verify([*checks, own], ranks=(1, 3), flow=False)
+
+
 WRONG = {
     "too long": put(slice(None), np.zeros(4)),
     "too many rows": put(slice(0, 2), np.zeros((3, 5))),
