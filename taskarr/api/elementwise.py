@@ -7,7 +7,7 @@ import numpy as np
 
 from taskarr.api.creation import asarray
 from taskarr.arrays import Array, node_of
-from taskarr.arrays.calling import called, finished, outputs
+from taskarr.arrays.calling import called, finished, mask_of, outputs
 from taskarr.arrays.operators import known
 from taskarr.ops import elementwise, functions
 
@@ -66,7 +66,7 @@ def clip(
     low, high = (given.get(f"a_{end}", given.get(end)) for end in ("min", "max"))
     outs = outputs("clip", out)
     x, low, high = _nodes(a, low, high)
-    found = functions.clipped(x, low, high, node_of(outs[0]), node_of(where), options)
+    found = functions.clipped(x, low, high, node_of(outs[0]), mask_of(where), options)
     return finished(_array, (found,), outs)[0]
 
 

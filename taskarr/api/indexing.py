@@ -8,7 +8,7 @@ import numpy as np
 from taskarr.api.creation import Placed, asarray, new, ones, placement
 from taskarr.api.patterns import diag
 from taskarr.arrays import Array, node_of
-from taskarr.arrays.calling import outputs
+from taskarr.arrays.calling import mask_of, outputs
 from taskarr.expr import Expr
 from taskarr.ops import edits, lengths, picks, triangles, views
 from taskarr.ops.patterns import INDEX
@@ -167,7 +167,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write the elements of one array to another, broadcast, where a mask is true."""
     target = _target("copyto", dst)
-    target._become(edits.copyto(target._expr, node_of(src), casting, node_of(where)))
+    target._become(edits.copyto(target._expr, node_of(src), casting, mask_of(where)))
 
 
 def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:

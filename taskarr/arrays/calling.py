@@ -9,6 +9,7 @@ from taskarr import protocols
 from taskarr.arrays.handle import Handle, node_of, with_nodes
 from taskarr.expr import Expr
 from taskarr.ops import advanced, reductions, scan, ufuncs
+from taskarr.ops.elementwise import cast
 from taskarr.ops.keys import is_basic, view_of_key
 from taskarr.ops.operands import strong
 
@@ -47,6 +48,13 @@ def _described(out: Any) -> str:
     return "a NumPy array" if isinstance(out, np.ndarray) else f"{type(out).__name__} {out!r}"
 
 
+def mask_of(where: Any) -> Any:
+    """Mask as a node: a value of any dtype is true or false, arrays must be boolean."""
+    node = node_of(where)
+    is_value = isinstance(where, Handle) and where._fixed
+    return cast(node, np.bool_) if is_value else node
+
+
 def called(
     wrap: Wrap, function: ufuncs.Caller, operands: Sequence[Any], options: dict[str, Any]
 ) -> Any:
@@ -65,7 +73,7 @@ def called(
     if not options and function.nout == 1:
         return wrap(ufuncs.call(function, nodes)[0])
     outs = outputs(function.__name__, options.pop("out", (None,) * function.nout))
-    where = node_of(options.pop("where", True))
+    where = mask_of(options.pop("where", True))
     found = ufuncs.call(function, nodes, [node_of(out) for out in outs], where, options)
     results = finished(wrap, found, outs)
     return results if function.nout > 1 else results[0]
@@ -84,7 +92,8 @@ def _outer(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any
 
 def _reduce(wrap: Wrap, function: np.ufunc, operands: Sequence[Any], options: Any) -> Any:
     outs = outputs(f"{function.__name__}.reduce", options.pop("out", None))
-    given = {key: node_of(value) for key, value in options.items()}
+    convert = {"where": mask_of}
+    given = {key: convert.get(key, node_of)(value) for key, value in options.items()}
     reduce = (
         reductions.ufunc_reduce if reductions.is_associative(function) else scan.reduce_in_order
     )

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from taskarr.arrays.calling import called, finished, outputs
+from taskarr.arrays.calling import called, finished, mask_of, outputs
 from taskarr.arrays.handle import Handle, node_of
 from taskarr.ops import elementwise, functions
 from taskarr.ops.creation import kept_order
@@ -63,8 +63,8 @@ class Elements(Handle):
     ) -> Self:
         """Elements no smaller and no larger than bounds; as `numpy.clip`."""
         outs = outputs("clip", out)
-        low, high, target, mask = (node_of(x) for x in (min, max, outs[0], where))
-        found = functions.clipped(self._expr, low, high, target, mask, options)
+        low, high, target = (node_of(x) for x in (min, max, outs[0]))
+        found = functions.clipped(self._expr, low, high, target, mask_of(where), options)
         return self._finished(found, outs)
 
     def conjugate(self, out: Any = None, /) -> Self:

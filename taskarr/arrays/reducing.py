@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from taskarr import fetch
-from taskarr.arrays.calling import Wrap, finished, outputs
+from taskarr.arrays.calling import Wrap, finished, mask_of, outputs
 from taskarr.arrays.handle import Handle, node_of
 from taskarr.ops import reductions
 
@@ -30,14 +30,13 @@ def reduced(
     """
     given = reductions.bound(name, args, options, method)
     outs = outputs(name, given.get("out"))
-    nodes = {
-        key: node_of(value) if key in ARRAYS else _number(value) for key, value in given.items()
-    }
+    nodes = {key: ARRAYS.get(key, _number)(value) for key, value in given.items()}
     return finished(wrap, (reductions.call(name, array._expr, nodes),), outs)[0]
 
 
-ARRAYS = ("out", "where", "initial", "mean", "weights")
-"""Arguments that may be arrays; in others a value of zero dimensions stands for its number."""
+ARRAYS = {**dict.fromkeys(("out", "initial", "mean", "weights"), node_of), "where": mask_of}
+"""Arguments that may be arrays, and how they become nodes; in others a value of zero dimensions
+stands for its number."""
 
 
 def _number(value: Any) -> Any:

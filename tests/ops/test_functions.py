@@ -344,3 +344,34 @@ def test_where():
         Check("only numbers", lambda xp, a, m: xp.where(True, 1, 2), (A, M)),
     ]
     verify(checks, ranks=(1, 2), flow=False)
+
+
+def masked_by(mask):
+    """Calls with a mask made of an array."""
+    return {
+        "ufunc": lambda xp, a, o: np.divide(a, 2, out=o, where=mask(a)),
+        "numbers": lambda xp, a, o: xp.divide(1, 2, out=o, where=mask(a)),
+        "clip": lambda xp, a, o: xp.clip(a, -1, 1, out=o, where=mask(a)),
+        "method": lambda xp, a, o: a.clip(-1, 1, out=o, where=mask(a)),
+        "copyto": lambda xp, a, o: xp.copyto(o, a, where=mask(a)) or o,
+    }
+
+
+MASKS = {
+    "value": lambda a: a[1, 1],
+    "zero": lambda a: a[1, 1] * 0,
+    "complex value": lambda a: a[1, 1] * 1j,
+    "array without axes": lambda a: a[1, 1, ...],
+    "array": lambda a: a,
+    "list": lambda a: [1, 0, 0.5, 0, 2],
+}
+
+
+def test_masks_of_other_dtypes():
+    """NumPy casts its scalars and lists, and refuses arrays."""
+    checks = [
+        Check(f"{call} {name}", act, (A, np.zeros((7, 5))))
+        for name, mask in MASKS.items()
+        for call, act in masked_by(mask).items()
+    ]
+    verify(checks, ranks=(1, 3), flow=False)

@@ -82,10 +82,11 @@ def cleaned(given: Given, world: World) -> Given:
         if found.get("ddof", 0) != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         found["ddof"] = found.pop("correction")
-    for key in ("where", "mean"):
+    for key, kind in (("where", np.bool_), ("mean", None)):
         value = found.get(key)
         if value is not None and not isinstance(value, Expr | np.generic):
-            found[key] = replicated_host(np.asarray(value), world)
+            host = value if isinstance(value, np.ndarray) else np.asarray(value, kind)
+            found[key] = replicated_host(host, world)
     return found
 
 
