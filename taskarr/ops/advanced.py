@@ -146,15 +146,14 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
     node, part = _masked(x, entries, mask) if mask is not None else (None, x)
     value = write.as_given(value, x.dtype)
     ndim = len(value.shape) if isinstance(value, Expr) else np.ndim(value)
-    if node is not None:
-        if node.shape == x.shape and len(entries) == 1 and ndim > 1:
-            raise TypeError(
-                "boolean array indexing assignment requires a 0 or 1-dimensional input, this one "
-                f"has {ndim} dimensions"
-            )
-        if ndim <= len(part.shape) - len(node.shape):
-            found = masks.written(part, node, value)
-            return write.put(x, _part_of(x.shape, entries, mask), found)
+    if ndim > 1 and len(entries) == 1 and _is_mask_of(entries[0], x):
+        raise TypeError(
+            "boolean array indexing assignment requires a 0 or 1-dimensional input, this one "
+            f"has {ndim} dimensions"
+        )
+    if node is not None and ndim <= len(part.shape) - len(node.shape):
+        found = masks.written(part, node, value)
+        return write.put(x, _part_of(x.shape, entries, mask), found)
     chosen = chosen or selection(x, entries)
     if not isinstance(value, Expr):
         host = np.asarray(value)
@@ -365,6 +364,11 @@ def _refuse() -> NoReturn:
 
 def _is_array(entry: Any) -> bool:
     return isinstance(entry, np.ndarray | Expr)
+
+
+def _is_mask_of(entry: Any, x: Expr) -> bool:
+    """Whether an entry is a mask over all elements of an array."""
+    return _is_array(entry) and entry.dtype == np.bool_ and entry.shape == x.shape
 
 
 def _leading_mask(entries: Sequence[Any]) -> Any:

@@ -5,7 +5,7 @@ for with empty arrays.
 """
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -48,9 +48,7 @@ def applied(
         Keywords that are the same for all elements and all calls of a loop.
     """
     keywords = keywords or {}
-    empty = [empty_like(x) for x in operands]
-    more = {key: empty_like(x) for key, x in keywords.items()}
-    dtype = checked_dtype(getattr(np, name)(*empty, **more, **options).dtype)
+    dtype = _dtype_of(getattr(np, name), operands, keywords, options)
     bound = computed(name, options, tuple(keywords))
     node = combined(bound, [*operands, *keywords.values()], dtype)
     if out is None:
@@ -58,6 +56,32 @@ def applied(
     if out.dtype != dtype:
         np.copyto(np.empty(0, out.dtype), np.empty(0, dtype))  # which checks the cast
     return ufuncs.placed(node, out)
+
+
+def _dtype_of(
+    function: Callable[..., Any],
+    operands: Sequence[Any],
+    keywords: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> np.dtype:
+    """Dtype of a function's result; errors as NumPy's, which may look at shapes before dtypes."""
+    try:
+        empty = [empty_like(x) for x in operands]
+        more = {key: empty_like(x) for key, x in keywords.items()}
+        return checked_dtype(function(*empty, **more, **options).dtype)
+    except TypeError:
+        lengths = {0: 0, 1: 1}
+        small = [_small(x, lengths) for x in operands]
+        function(*small, **{key: _small(x, lengths) for key, x in keywords.items()}, **options)
+        raise
+
+
+def _small(x: Any, lengths: dict[int, int]) -> Any:
+    """Stand-in for an operand; like lengths become like small ones, which are broadcast alike."""
+    if not isinstance(x, Expr | np.ndarray):
+        return x
+    shape = [lengths.setdefault(n, len(lengths)) for n in x.shape]
+    return np.zeros(shape, x.dtype)
 
 
 def rounded(x: Expr, decimals: Any, out: Expr | None = None) -> Expr:

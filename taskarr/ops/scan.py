@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -53,7 +54,7 @@ def cumulative(name: str, x: Expr, given: Given) -> Expr:
         As NumPy.
     """
     given = _given(**given)
-    dtype = result_dtype(getattr(np, name), x, given)
+    dtype = result_dtype(getattr(np, name), x, given, reduces=False)
     ufunc, axis = getattr(np, CUMULATIVE[name]), given.get("axis")
     if axis is None or not x.shape:
         x, axis = reshaped(x, (prod(x.shape),)), 0
@@ -80,7 +81,7 @@ def accumulate(
         As NumPy.
     """
     given = _given(axis=axis, dtype=dtype, out=out)
-    result = result_dtype(function.accumulate, x, given)
+    result = result_dtype(function.accumulate, x, given, reduces=False)
     return into(_accumulated(function, x, _axis_of(x, axis), result, given), out)
 
 
@@ -188,12 +189,16 @@ def reduceat(
     given = _given(axis=axis, dtype=dtype, out=out)
     if not isinstance(indices, np.ndarray):
         indices = np.asarray(indices).astype(np.intp)
-    result = result_dtype(_asking(function.reduceat, np.zeros_like(indices)), x, given)
+    beyond = np.full_like(indices, 2)  # the two elements that NumPy is asked with
+    with suppress(IndexError):  # when all that it looks at before the indices is in order
+        result_dtype(_asking(function.reduceat, beyond), x, given, reduces=False)
     axis, name = _axis_of(x, axis), f"{function.__name__}.reduceat"
     starts, n = indices.astype(np.intp), x.shape[axis]
     wrong = starts[(starts < 0) | (starts >= n)]
     if len(wrong):
         raise IndexError(f"index {wrong[0]} out-of-bounds in {name} [0, {n})")
+    nothing = np.zeros_like(indices)
+    result = result_dtype(_asking(function.reduceat, nothing), x, given, reduces=False)
     if dtype is None and NAMES.get(function.__name__) in CASTING:
         result = in_output(result, x.dtype, given)
     return into(stretches(function, x, axis, starts, result), out)

@@ -150,6 +150,21 @@ def test_isclose(dtype):
     verify([Check(label, act, operands) for label, act in CLOSE.items()], ranks=(3,))
 
 
+def test_isclose_looks_at_shapes_when_numpy_does():
+    spans, numbers = data("l").astype("m8[s]"), data("d")
+    operands = (spans, numbers, spans[0], numbers[:3], spans[:, :2], spans[0, :1])
+    checks = [
+        Check(f"{call} {i} {k}", lambda xp, a, b, c=call: getattr(xp, c)(a, b), (first, second))
+        for call in ("isclose", "allclose")
+        for i, first in enumerate(operands)
+        for k, second in enumerate(operands)
+        if "m" in (first.dtype.kind, second.dtype.kind)
+    ]
+    odd = np.ones(2, "m8[s]")
+    checks.append(Check("rtol", lambda xp, a: xp.isclose(a, a, rtol=odd), (numbers[0],)))
+    verify(checks, ranks=(2,), flow=False)
+
+
 def whole(xp, a, b, z, t):
     """Calls that give one Python bool."""
     return {

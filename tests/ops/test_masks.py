@@ -156,6 +156,28 @@ WRONG = {
 }
 
 
+ALONE = {
+    "mask": lambda xp, a, v: a.__setitem__(a >= 0, v),
+    "true": lambda xp, a, v: a.__setitem__(True, v),
+    "false": lambda xp, a, v: a.__setitem__(np.False_, v),
+    "in a tuple": lambda xp, a, v: a.__setitem__((a >= 0,), v),
+    "beside dots": lambda xp, a, v: a.__setitem__((a >= 0, ...), v),
+}
+
+
+def test_values_of_two_axes_are_for_no_whole_mask():
+    """NumPy refuses them where a key is one mask over all axes, none among them."""
+    checks = [
+        Check(f"{name} {shape} {axes}", lambda xp, a, act, v: act(xp, a, v) or a, (x,), fixed=f)
+        for shape in ((), (2,), (2, 2))
+        for x in (np.zeros(shape),)
+        for name, act in ALONE.items()
+        for axes in ((), (1,), (1, 1), (1, 1, 1), (1, x.size), (4, 3))
+        for f in ((act, np.ones(axes)),)
+    ]
+    verify(checks, ranks=(1, 3), flow=False)
+
+
 def test_masks_that_do_not_fit_raise_as_in_numpy():
     checks = [Check(name, act, (numbers(),)) for name, act in WRONG.items()]
     verify(checks, ranks=(1, 3), flow=False)

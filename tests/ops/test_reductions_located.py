@@ -118,6 +118,12 @@ WRONG = {
     "no empty rows": lambda xp, a: a[:0].argmin(1),
     "out of another kind": lambda xp, a: xp.argmax(a, out=xp.zeros((), dtype="f4")),
     "out of another shape": lambda xp, a: xp.argmax(a, 0, xp.zeros((), dtype="i8")),
+    "out of another shape and kind": lambda xp, a: xp.argmax(a, 0, xp.zeros(3, dtype="f4")),
+    "nothing but NaN, no axes": lambda xp, a: xp.nanargmax(a * np.nan, axis=()),
+    "nothing but NaN, axes": lambda xp, a: xp.nanargmin(a * np.nan, axis=(1,)),
+    "nothing but NaN, out": lambda xp, a: xp.nanargmin(a * np.nan, axis=1, out=xp.zeros(3)),
+    "no axes": lambda xp, a: xp.nanargmax(a, axis=()),
+    "a tuple": lambda xp, a: xp.nanargmax(a, axis=(1,)),
 }
 
 

@@ -169,6 +169,23 @@ def test_outputs_are_views_and_must_fit():
         a.sum(out=a.sum())
 
 
+def test_shapes_and_dtypes_of_outputs_are_checked_in_numpys_order():
+    names = ("std", "var", "ptp", "mean", "sum", "max", "any", "argmin")
+    names += ("nanstd", "nanvar", "nanmean", "nansum", "nanmax", "nanargmax")
+
+    def act(xp, a, name, axis, shape, dtype):
+        return getattr(xp, name)(a, axis=axis, out=xp.zeros(shape, dtype))
+
+    cases = [
+        (name, axis, shape, dtype)
+        for name in names
+        for axis, shape in ((0, (3,)), (0, (5, 1)), (0, (5,)), (None, (1,)), (None, ()))
+        for dtype in ("i4", "f4", "c8")
+    ]
+    checks = [Check(str(case), act, (data("d"),), exact=False, fixed=case) for case in cases]
+    verify(checks, ranks=(2,), flow=False)
+
+
 def test_means_that_are_given():
     x, z = data(), data("D")
     acts = {

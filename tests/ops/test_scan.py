@@ -199,6 +199,7 @@ def test_wrong_arguments():
         (
             *(Check(name, act, (numbers((4, 3)),)) for name, act in WRONG.items()),
             *(Check(name, act, (numbers((4,), "?"),)) for name, act in WRONG_OF_TRUTHS.items()),
+            *(Check(name, act, (numbers((4,), "M8[s]"),)) for name, act in WRONG_OF_DATES.items()),
         ),
         (1, 3),
         flow=False,
@@ -227,6 +228,18 @@ WRONG = {
     "reduceat below": lambda xp, x: np.add.reduceat(x, [0, -1]),
     "reduceat axes": lambda xp, x: np.add.reduceat(x, [0], axis=None),
     "reduceat one": lambda xp, x: np.add.reduceat(x, 0),
+}
+WRONG_OF_DATES = {
+    "beyond": lambda xp, x: np.add.reduceat(x, [0, 4]),
+    "below": lambda xp, x: np.add.reduceat(x, [-1]),
+    "in range": lambda xp, x: np.add.reduceat(x, [0, 3]),
+    "nothing": lambda xp, x: np.add.reduceat(x, []),
+    "of truths": lambda xp, x: np.logical_or.reduceat(x, [7]),
+    "no loop": lambda xp, x: np.less.reduceat(x, [7]),
+    "axis": lambda xp, x: np.add.reduceat(x, [7], axis=1),
+    "unary": lambda xp, x: np.sin.reduceat(x, [7]),
+    "two outputs": lambda xp, x: np.divmod.reduceat(x, [7]),
+    "axes of starts": lambda xp, x: np.add.reduceat(x, [[7]]),
 }
 WRONG_OF_TRUTHS = {
     "subtract": lambda xp, x: np.subtract.accumulate(x),

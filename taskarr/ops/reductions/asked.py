@@ -20,8 +20,13 @@ Function = Callable[..., Any]
 """A reduction of NumPy's: a function of an array and options."""
 
 
-def result_dtype(function: Function, x: Expr, given: Given) -> np.dtype:
+def result_dtype(function: Function, x: Expr, given: Given, reduces: bool = True) -> np.dtype:
     """Dtype that NumPy's function gives for such operands; its errors are raised here.
+
+    Parameters
+    ----------
+    reduces
+        Whether the result has the shape of a reduction's, which an output is held against.
 
     Raises
     ------
@@ -31,7 +36,7 @@ def result_dtype(function: Function, x: Expr, given: Given) -> np.dtype:
     kinds = tuple([(key, type(value), value) for key, value in given.items()])
     if all(kind in PLAIN for _, kind, _ in kinds):
         return _plain_dtype(function, x.dtype, len(x.shape), kinds)
-    found = _dtype(function, x.dtype, len(x.shape), given)
+    found = _dtype(function, x.dtype, len(x.shape), given, x.shape if reduces else None)
     _check_shapes(x, given)
     return found
 
@@ -47,10 +52,16 @@ def _plain_dtype(
     return _dtype(function, dtype, ndim, {key: value for key, _, value in kinds})
 
 
-def _dtype(function: Function, dtype: np.dtype, ndim: int, given: Given) -> np.dtype:
+def _dtype(
+    function: Function,
+    dtype: np.dtype,
+    ndim: int,
+    given: Given,
+    shape: tuple[int, ...] | None = None,
+) -> np.dtype:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = _called(function, np.zeros((2,) * ndim, dtype), given)
+        found = _called(function, np.zeros((2,) * ndim, dtype), given, shape)
     return checked_dtype(np.asarray(found).dtype)
 
 
@@ -80,12 +91,23 @@ def _check_shapes(x: Expr, given: Given) -> None:
             broadcast(given[key].shape, x.shape)
 
 
-def _called(function: Function, sample: np.ndarray, given: Given) -> Any:
+def _called(
+    function: Function, sample: np.ndarray, given: Given, shape: tuple[int, ...] | None = None
+) -> Any:
+    """What NumPy's function gives for a few elements instead of an array of a shape."""
     options = {key: _stand_in(value) for key, value in given.items() if key != "out"}
     found = function(sample, **options)
     if "out" in given:
-        function(sample, **options, out=np.empty(np.shape(found), given["out"].dtype))
+        fits = shape is None or _fits(shape, given)
+        form = np.shape(found) if fits else (*np.shape(found), 3)
+        function(sample, **options, out=np.empty(form, given["out"].dtype))
     return found
+
+
+def _fits(shape: tuple[int, ...], given: Given) -> bool:
+    """Whether an output has the shape of the result of a reduction of an array of a shape."""
+    axes, keepdims = axes_of(len(shape), given.get("axis")), bool(given.get("keepdims", False))
+    return bool(given["out"].shape == kept_shape(shape, axes, keepdims))
 
 
 def _stand_in(value: Any) -> Any:

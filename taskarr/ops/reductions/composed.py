@@ -202,17 +202,26 @@ def nan_locate(name: str, function: Function, x: Expr, given: Given) -> Expr:
     plain = name.removeprefix("nan")
     if x.dtype.kind not in "fc" or 0 in x.shape:
         return locate(plain, function, x, given)
-    result_dtype(function, x, given)
     missing = apply("isnan", [x])
+    lost = fold("all", np.all, missing, {"axis": given.get("axis")})
+    lost = fold("any", np.any, lost, {})
+    try:
+        result_dtype(function, x, given)
+    except (TypeError, ValueError):
+        _refuse_lost(lost, f"{name}()")
+        raise
     worst = np.array(np.inf if plain == "argmin" else -np.inf).astype(x.dtype)[()]
     filled_in = select(missing, worst, x, x.dtype)
     found = locate(plain, getattr(np, plain), filled_in, given)
-    lost = fold("all", np.all, missing, {"axis": given.get("axis")})
-    lost = fold("any", np.any, lost, {})
-    run([lost, found], f"{name}()")
+    _refuse_lost(lost, f"{name}()", found)
+    return found
+
+
+def _refuse_lost(lost: Expr, call: str, *beside: Expr) -> None:
+    """Raise ValueError if some slice is all NaN, which NumPy looks at before other arguments."""
+    run([lost, *beside], call)
     if lost.value:
         raise ValueError("All-NaN slice encountered")
-    return found
 
 
 # ---------------------------------------------------------------------- average
