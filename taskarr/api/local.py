@@ -51,7 +51,7 @@ def scatter(x: Any, root: int = 0, **layout: Unpack[Placed]) -> Array:
     Raises
     ------
     TypeError
-        For an object dtype, on every rank.
+        When the root passes None, or an object dtype, on every rank.
     ValueError
         When ``root`` is no rank.
 

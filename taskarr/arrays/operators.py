@@ -70,14 +70,29 @@ def _compare(name: str) -> Callable[..., Any]:
     return compare
 
 
+_LIKE_ONLY: tuple[Any, ...] = tuple(kind.__eq__ for kind in (object, set, frozenset, dict, slice))
+"""How objects compare that equal nothing but their like."""
+
+_AS_ARRAY = ("__array_ufunc__", "__array__", "__array_interface__", "__array_struct__")
+
+
+def _equals_nothing(x: Any) -> bool:
+    """Whether an object, None for one, equals no element, and NumPy makes no array of it."""
+    kind: Any = type(x)
+    if kind.__eq__ not in _LIKE_ONLY or any(hasattr(x, name) for name in _AS_ARRAY):
+        return False
+    return kind.__eq__ is not object.__eq__ or not hasattr(kind, "__len__")
+
+
 def _equality(name: str) -> Callable[..., Any]:
-    """Method of ``==`` or ``!=``; what NumPy can't compare, None for one, is not equal."""
+    """Method of ``==`` or ``!=``; what NumPy can't compare, an object for one, is not equal."""
     ordinary = _compare(name)
 
     def method(self: Handle, other: Any) -> Any:
-        other = np.array(None) if other is None else other
         if not known(other):
-            return ordinary(self, other)
+            if not _equals_nothing(other):
+                return ordinary(self, other)
+            other = np.array(None)
         return self._of(ufuncs.compared(name, [self._expr, node_of(other)]))
 
     return method

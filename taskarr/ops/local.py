@@ -129,6 +129,8 @@ def scatter(x: Any, root: int, place: Placement) -> Expr:
     data: list[np.ndarray] = []
 
     def described() -> Piece:
+        if x is None:
+            raise TypeError(f"scatter(): rank {root}, the root, must pass an array, not None")
         found = np.asarray(x)
         checked_dtype(found.dtype)
         data.append(found)

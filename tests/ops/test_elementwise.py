@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import fractions
 import operator
 
 import numpy as np
@@ -359,6 +361,36 @@ def test_wrong_calls_raise_as_in_numpy():
     verify(
         [Check(label, act, (data("d"),)) for label, act in WRONG.items()], ranks=(1, 3), flow=False
     )
+
+
+OBJECTS = (
+    *(None, object(), {1}, {}, frozenset(), int, list, ..., NotImplemented, slice(3)),
+    *(lambda x: x, (k for k in ())),
+)
+
+
+def test_objects_are_not_equal_to_elements():
+    checks = [
+        Check(f"{name} {other}", lambda xp, a, o, c=compare: c(a, o), (x,), fixed=(other,))
+        for name, compare in (
+            ("==", operator.eq),
+            ("!=", operator.ne),
+            ("reflected", lambda a, other: other == a),
+            ("value", lambda a, other: a[0, 0] == other),
+            ("in", lambda a, other: other in a),
+        )
+        for other in OBJECTS
+        for x in (data("d"),)
+    ]
+    verify(checks, ranks=(1, 3), flow=False)
+
+
+def test_objects_that_may_equal_elements_are_refused():
+    a = taskarr.arange(3)
+    for other in (decimal.Decimal(1), fractions.Fraction(1), np.dtype("i4"), memoryview(b"abc")):
+        for compare in (operator.eq, operator.ne, operator.lt):
+            with pytest.raises(TypeError, match="compares with"):
+                compare(a, other)
 
 
 def test_object_dtypes_are_refused():

@@ -195,6 +195,8 @@ def test_errors_of_the_root_are_everybodys():
         for x, kind in (([None], TypeError), ([[1], [1, 2]], ValueError)):
             with pytest.raises(kind):
                 taskarr.scatter(x if world.rank == 0 else None)
+        with pytest.raises(TypeError, match="rank 0, the root, must pass an array"):
+            taskarr.scatter(None)
         for root, kind in ((-1, ValueError), (7, ValueError), ("a", TypeError), (True, TypeError)):
             with pytest.raises(kind, match="is not a rank"):
                 taskarr.scatter([1], root)
