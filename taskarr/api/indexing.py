@@ -9,6 +9,7 @@ from taskarr.api.creation import Placed, asarray, new, ones, placement
 from taskarr.api.patterns import diag
 from taskarr.arrays import Array, node_of
 from taskarr.arrays.calling import mask_of, outputs
+from taskarr.arrays.writing import to_write
 from taskarr.expr import Expr
 from taskarr.ops import edits, lengths, picks, triangles, views
 from taskarr.ops.patterns import INDEX
@@ -148,8 +149,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Write values at an index of their own in each row along an axis."""
     target = _target("put_along_axis", arr)
-    nodes = node_of(indices), node_of(values)
-    target._become(edits.put_along_axis(target._expr, *nodes, axis))
+    new = to_write(values, target.dtype)
+    target._become(edits.put_along_axis(target._expr, node_of(indices), new, axis))
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
@@ -183,7 +184,7 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
         Whether the diagonal of a tall matrix begins anew below its end.
     """
     target = _target("fill_diagonal", a)
-    target._become(edits.fill_diagonal(target._expr, node_of(val), wrap))
+    target._become(edits.fill_diagonal(target._expr, to_write(val, target.dtype), wrap))
 
 
 # ---------------------------------------------------------------------- other lengths
@@ -210,7 +211,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     >>> print(taskarr.insert(taskarr.arange(4), [1, 3], -1))
     [ 0 -1  1  2 -1  3]
     """
-    return new(lengths.insert(asarray(arr)._expr, node_of(obj), node_of(values), axis))
+    array = asarray(arr)
+    put_in = to_write(values, array.dtype)
+    return new(lengths.insert(array._expr, node_of(obj), put_in, axis))
 
 
 # ---------------------------------------------------------------------- diagonals, triangles

@@ -7,6 +7,7 @@ import numpy as np
 
 from taskarr.api.creation import asarray, new
 from taskarr.arrays import Array, node_of
+from taskarr.arrays.writing import to_write
 from taskarr.expr import Expr
 from taskarr.ops import elementwise, functions, write
 
@@ -84,7 +85,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
     found = write.converted(np.zeros((), array.dtype)[()], array._expr)
     for condition, given in zip(conditions, funclist, strict=True):
-        value = _value(given, array, args, kw) if callable(given) else node_of(given)
+        value = _value(given, array, args, kw) if callable(given) else to_write(given, array.dtype)
         mask, value = node_of(_over(condition, array)), _number_or_node(value, array)
         found = elementwise.select(mask, value, found, array.dtype)
     return new(found)
@@ -137,7 +138,7 @@ def _number_or_node(value: Any, x: Array) -> Any:
         raise NotImplementedError(
             f"piecewise() with a value of shape {np.shape(value)}: give a number, or a function"
         )
-    return write.element(value, x.dtype)
+    return write.as_array(value, x.dtype)[()]
 
 
 PUBLIC: dict[str, Any] = {name: globals()[name] for name in __all__}

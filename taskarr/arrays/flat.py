@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from taskarr.arrays.handle import Handle, node_of
+from taskarr.arrays.writing import to_write
 from taskarr.expr import Expr
 from taskarr.ops import edits, write
-from taskarr.ops.elementwise import copied
+from taskarr.ops.elementwise import cast, copied
 from taskarr.ops.picks import flat_where, take
 
 _INVALID = "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid"
@@ -70,7 +71,8 @@ class Flat:
         base._check_writable()
         if isinstance(key, tuple) and not key:
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
-        key, value = self._checked(key), node_of(value)
+        key = self._checked(key)
+        value = to_write(value, base.dtype, isinstance(key, int))
         if isinstance(key, int):
             self._set_one(key, value)
         elif isinstance(key, slice):
@@ -83,11 +85,13 @@ class Flat:
         at = np.unravel_index(index, base.shape) if base.shape else ()
         try:
             write.check_single(value, base.dtype)
-            if not isinstance(value, Expr):
+            if isinstance(value, Expr):
+                value = base._of(cast(value, base.dtype))
+            else:
                 value = write.element(value, base.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError("Error setting single item of array.") from error
-        base[(*at, ...)] = base._of(value) if isinstance(value, Expr) else value
+        base[(*at, ...)] = value
 
     def _checked(self, key: Any) -> Any:
         """Key as an integer in range, a slice, or an array."""

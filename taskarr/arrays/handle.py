@@ -180,6 +180,10 @@ class Handle:
         if write is not None:
             self.flags.writeable = write
 
+    def _is_record(self) -> bool:
+        """Whether this is one structured element, whose fields have numbers."""
+        return not self.shape and self.dtype.names is not None
+
     @property
     def ndim(self) -> int:
         """Number of axes."""

@@ -7,6 +7,7 @@ import numpy as np
 from taskarr.arrays.calling import outputs
 from taskarr.arrays.flat import Flat
 from taskarr.arrays.handle import Handle, node_of, with_nodes
+from taskarr.arrays.writing import to_write
 from taskarr.ops import balance, edits, orthogonal, picks
 from taskarr.ops.operands import replicated_host
 from taskarr.ops.ufuncs import placed
@@ -50,7 +51,8 @@ class Indexing(Handle):
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
         """Write values, repeated as needed, at flat indices; as `numpy.put`."""
         (target,) = outputs("put", self)
-        target._become(edits.put(self._expr, node_of(indices), node_of(values), mode))
+        new = to_write(values, self.dtype)
+        target._become(edits.put(self._expr, node_of(indices), new, mode))
 
     def _taken(self, found: Any, out: Any) -> Self:
         (target,) = outputs("take", out)
@@ -124,7 +126,7 @@ class Outer:
             base[key] = value
             return
         base._check_writable()
-        base._become(self._write(base._expr, nodes, node_of(value)))
+        base._become(self._write(base._expr, nodes, to_write(value, base.dtype)))
 
 
 class Points(Outer):

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from taskarr import fetch
 from taskarr.arrays.handle import Handle, node_of, with_nodes
+from taskarr.arrays.writing import to_write
 from taskarr.expr import blank, view_of
 from taskarr.geometry.view import Affine
 from taskarr.ops import advanced, elementwise, lens, views, write
@@ -38,10 +38,11 @@ class Views(Handle):
         if self._fixed:
             raise TypeError("a value of zero dimensions does not support item assignment")
         self._check_writable()
-        value = node_of(self._checked(value))
         if self._is_record() and isinstance(key, int | np.integer):
             key = self._name(key)
-        if is_basic(key):
+        basic = is_basic(key)
+        value = to_write(value, self.dtype, basic)
+        if basic:
             view = view_of_key(self.shape, key)
             if not view.shape and not any(entry is Ellipsis for entry in as_tuple(key)):
                 write.check_single(value, self.dtype)
@@ -61,23 +62,10 @@ class Views(Handle):
         found = value if isinstance(value, Handle) else write.element(value, self.dtype)
         self[...] = found
 
-    def _checked(self, value: Any) -> Any:
-        """Value to be written; NumPy's scalar for one that may not fit into integers."""
-        if not (isinstance(value, Handle) and value._fixed and self.dtype.kind in "iu"):
-            return value
-        if np.can_cast(value.dtype, self.dtype, "safe"):
-            return value
-        (found,) = fetch.whole([value._expr], "writing a value")
-        return found[()]
-
     def __iter__(self) -> Iterator[Self]:
         if not self.shape and not self._is_record():
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(len(self)))
-
-    def _is_record(self) -> bool:
-        """Whether this is one structured element, whose fields have numbers."""
-        return not self.shape and self.dtype.names is not None
 
     def __len__(self) -> int:
         if self._is_record():

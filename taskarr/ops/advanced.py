@@ -144,8 +144,11 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
     mask = _leading_mask(entries)
     chosen = selection(x, entries) if mask is None else None
     node, part = _masked(x, entries, mask) if mask is not None else (None, x)
-    value = write.as_given(value, x.dtype)
-    ndim = len(value.shape) if isinstance(value, Expr) else np.ndim(value)
+    if not isinstance(value, Expr | np.ndarray) or value.dtype.hasobject:
+        value = write.as_array(value, x.dtype)
+    if isinstance(value, np.ndarray) and value.dtype != x.dtype:
+        value = replicated_host(value, x.world)
+    ndim = len(value.shape)
     if ndim > 1 and len(entries) == 1 and _is_mask_of(entries[0], x):
         raise TypeError(
             "boolean array indexing assignment requires a 0 or 1-dimensional input, this one "
@@ -156,9 +159,7 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
         return write.put(x, _part_of(x.shape, entries, mask), found)
     chosen = chosen or selection(x, entries)
     if not isinstance(value, Expr):
-        host = np.asarray(value)
-        host = host if host.ndim else np.asarray(write.element(value, x.dtype))
-        value = replicated_host(host, x.world)
+        value = replicated_host(value, x.world)
     return _put(x, chosen, None, _values(cast(value, x.dtype), chosen))
 
 

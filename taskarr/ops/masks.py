@@ -12,7 +12,7 @@ from taskarr.ops.elementwise import select
 from taskarr.ops.known import known
 from taskarr.ops.operands import layout_for
 from taskarr.ops.reductions import reduce
-from taskarr.ops.write import converted, element
+from taskarr.ops.write import converted
 from taskarr.optimize import leading
 from taskarr.runtime import runtime
 
@@ -84,12 +84,12 @@ def written(x: Expr, mask: Expr, value: Any) -> Expr:
     mask
         As in `read`.
     value
-        Of no more axes than a row has.
+        Expression, or array of NumPy of the array's dtype; of no more axes than a row has.
     """
     if 0 in mask.shape and mask.shape != x.shape[: len(mask.shape)]:
         _nothing(x, mask)
         return x
     wide = view_of(mask, leading(mask.shape, x.shape))
-    if not isinstance(value, Expr) and not np.ndim(value):
-        return select(wide, element(value, x.dtype), x, x.dtype)
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return select(wide, value[()], x, x.dtype)
     return select(wide, converted(value, x, x.shape[len(mask.shape) :]), x, x.dtype)

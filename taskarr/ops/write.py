@@ -26,18 +26,25 @@ def element(value: Any, dtype: np.dtype) -> Any:
     return found[0]
 
 
+def as_array(value: Any, dtype: np.dtype) -> np.ndarray:
+    """Value that is no array as one of a dtype, converted and refused as NumPy does by a cast."""
+    with faults.at_once("cast"):
+        return np.asarray(value, dtype)
+
+
 def as_given(value: Any, dtype: np.dtype) -> Any:
-    """Value to be written: nested sequences as an array of the dtype, all else as it is.
+    """Value to be written: sequences, and arrays of objects, as an array of the dtype.
 
     Raises
     ------
     ValueError, TypeError, OverflowError
         As NumPy, which converts each number of a list by itself.
     """
-    if isinstance(value, Expr | np.ndarray) or not (dtype.names or np.ndim(value)):
+    if isinstance(value, Expr | np.ndarray) and not value.dtype.hasobject:
         return value
-    with faults.at_once("cast"):
-        return np.asarray(value, dtype)
+    if not (dtype.names or np.ndim(value)):
+        return value
+    return as_array(value, dtype)
 
 
 def check_single(value: Any, dtype: np.dtype) -> None:

@@ -1,0 +1,40 @@
+"""Values of zero dimensions that are written: where NumPy takes scalars otherwise than arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from taskarr import fetch
+from taskarr.arrays.handle import Handle, node_of
+
+
+def to_write(value: Any, dtype: np.dtype, one_by_one: bool = False) -> Any:
+    """A value as a node or as what it is; one of zero dimensions as NumPy's scalar where needed.
+
+    Parameters
+    ----------
+    value
+        What the user gave.
+    dtype
+        Of the array that is written to.
+    one_by_one
+        Whether NumPy converts as it does for a single element: by Python's numbers, not by a cast.
+        So it does for keys without arrays.
+    """
+    if not isinstance(value, Handle) or not (value._fixed or value._is_record()):
+        return node_of(value)
+    if not _is_other(value.dtype, dtype, one_by_one):
+        return node_of(value)
+    (found,) = fetch.whole([value._expr], "writing a value")
+    return found[()]
+
+
+def _is_other(given: np.dtype, dtype: np.dtype, one_by_one: bool) -> bool:
+    """Whether a scalar may be refused, or become something else, where an array would be cast."""
+    if given.kind == "V":
+        return dtype.names is None
+    if dtype.kind in "iu":
+        return one_by_one and not np.can_cast(given, dtype, "safe")
+    if dtype.kind in "mM":
+        return given.kind in "SU" or not np.can_cast(given, dtype, "same_kind")
+    return given.kind in "mM" and not np.can_cast(given, dtype, "safe")
