@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from taskarr.api.creation import asarray
 from taskarr.arrays import Array
+from taskarr.geometry.view import broadcast_shapes
 from taskarr.ops import views
 from taskarr.ops.reshape import squeezed
 
@@ -91,7 +90,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
     """Views of all arrays repeated to one shape; those that repeat can't be written to."""
     arrays = [asarray(x) for x in args]
-    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    shape = broadcast_shapes(*[x.shape for x in arrays])
     return tuple(x if x.shape == shape else broadcast_to(x, shape) for x in arrays)
 
 

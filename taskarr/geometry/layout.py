@@ -12,7 +12,7 @@ import numpy as np
 
 from taskarr.geometry.grid import Bounds, lengths_of
 from taskarr.geometry.region import Box
-from taskarr.geometry.view import NEW, Affine
+from taskarr.geometry.view import NEW, Affine, broadcast_shapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +240,7 @@ class Layout:
                 f"{len(given)} indices for an array of {len(self.axes)} axes, which is cut among "
                 f"ranks along {self.split}"
             )
-        found = np.full(np.broadcast_shapes(*map(np.shape, given)), self.base, np.int64)
+        found = np.full(broadcast_shapes(*map(np.shape, given)), self.base, np.int64)
         for number, (index, axis) in enumerate(zip(given, self.axes, strict=False)):
             within = _checked(np.asarray(index), axis.length, number)
             if not self.replicated:

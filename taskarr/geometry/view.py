@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from taskarr.geometry.region import Box, Region
 
 NEW = -1
@@ -141,3 +143,21 @@ def transpose(shape: tuple[int, ...], order: tuple[int, ...]) -> Affine:
     """View whose axis ``k`` walks along base axis ``order[k]``."""
     n = len(shape)
     return Affine(tuple(shape[a] for a in order), order, (0,) * n, (1,) * n, shape)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape that several are broadcast to; `numpy.broadcast_shapes` knows 32 axes at most.
+
+    Raises
+    ------
+    ValueError
+        When they don't broadcast.
+    """
+    ndim = max(map(len, shapes), default=0)
+    if ndim <= 32:
+        return np.broadcast_shapes(*shapes)
+    padded = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
+    lengths = [set(sizes) - {1} or {1} for sizes in zip(*padded, strict=True)]
+    if any(len(several) > 1 for several in lengths):
+        raise ValueError(f"shape mismatch: {shapes} can't be broadcast to a single shape")
+    return tuple(n for several in lengths for n in several)

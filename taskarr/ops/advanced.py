@@ -4,22 +4,31 @@ A key becomes a basic view in which the indexed axes are whole, an index for eac
 place of the indices' shape in the result. Boolean arrays stand for the indices where they are true.
 """
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from scheduler import World
 from taskarr.expr import Expr, view_of
 from taskarr.geometry.rows import is_cut
-from taskarr.geometry.view import Affine, broadcast
+from taskarr.geometry.view import Affine, broadcast, broadcast_shapes
 from taskarr.ops import masks, write
 from taskarr.ops.elementwise import cast, check_power
 from taskarr.ops.gather import checked_index, gather, scatter
-from taskarr.ops.keys import as_tuple, axes_of, is_basic, view_of_key, written_out
+from taskarr.ops.keys import (
+    as_tuple,
+    axes_of,
+    check_axes,
+    index_of,
+    is_basic,
+    refuse,
+    view_of_entries,
+    view_of_key,
+    written_out,
+)
 from taskarr.ops.known import known
 from taskarr.ops.nonzero import nonzero
 from taskarr.ops.operands import replicated_host
@@ -58,7 +67,7 @@ class Selection:
         """Shape of all indices together; IndexError where they don't fit."""
         shapes = [i.shape for i in self.indices]
         try:
-            return np.broadcast_shapes(*shapes)
+            return broadcast_shapes(*shapes)
         except ValueError:
             text = " ".join(map(str, shapes)).replace(", ", ",")
             raise IndexError(
@@ -261,7 +270,7 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
         arrays.append((at, axis, entry))
         basic += [slice(None)] * ndim if ndim else [None]
         at, axis = at + max(1, ndim), axis + ndim
-    view = view_of_key(shape, tuple(basic))
+    view = view_of_entries(shape, basic)
     _check_masks(shape, arrays)
     axes: list[int] = []
     indices: list[Any] = []
@@ -273,8 +282,10 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
         indices += found
         ranges += [span] * len(found)
     count = max(len(i.shape) for i in indices)
-    place = _place(entries, len(shape), count)
-    return Selection(view, tuple(axes), tuple(indices), tuple(ranges), place)
+    place = _place(entries, len(shape)) if count else 0
+    chosen = Selection(view, tuple(axes), tuple(indices), tuple(ranges), place)
+    check_axes(len(chosen.result))
+    return chosen
 
 
 def indices_of(entry: Any) -> tuple[Any, ...]:
@@ -297,20 +308,20 @@ def _check_masks(shape: Shape, arrays: Sequence[tuple[int, int, Any]]) -> None:
                 )
 
 
-def _place(entries: Sequence[Any], ndim: int, count: int) -> int:
+def _place(entries: Sequence[Any], ndim: int) -> int:
     """Where NumPy puts the indices' axes, by its answer for an array of the same structure.
+
+    The place does not depend on how many axes the indices have, so one will do.
 
     Parameters
     ----------
     entries
         Of the key.
-    ndim, count
-        Axes of the array, and of the indices.
+    ndim
+        Axes of the array.
     """
-    if not count:
-        return 0
     flags = all(not e.shape and e.dtype == np.bool_ for e in entries if _is_array(e))
-    index = np.zeros((2,) * count, np.intp)
+    index = np.zeros(2, np.intp)
     key: list[Any] = []
     for entry in entries:
         if not _is_array(entry):
@@ -340,27 +351,18 @@ def _entry(entry: Any) -> Any:
         return np.asarray(entry)
     if not isinstance(entry, Expr) and is_basic((entry,)):
         basic = entry is None or entry is Ellipsis or isinstance(entry, slice)
-        return entry if basic else operator.index(entry)
-    if isinstance(entry, list | tuple):
+        return entry if basic else index_of(entry)
+    if not _is_array(entry):
         array = np.asarray(entry)
         if array.size and array.dtype.kind not in "biu":
-            _refuse()
-        entry = array if array.size or array.dtype == np.bool_ else array.astype(np.intp)
-    if not _is_array(entry):
-        _refuse()
+            refuse()
+        entry = array if array.size else array.astype(np.intp)
     if entry.dtype.kind not in "biu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     if isinstance(entry, Expr) and not entry.shape:
         (found,) = known([entry], "reading a key")
         return int(found) if found.dtype.kind in "iu" else found
     return entry
-
-
-def _refuse() -> NoReturn:
-    raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
-        "boolean arrays are valid indices"
-    )
 
 
 def _is_array(entry: Any) -> bool:

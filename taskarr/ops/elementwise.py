@@ -11,6 +11,7 @@ from scheduler.comm.where import user_place
 from taskarr import faults
 from taskarr.evaluate import run
 from taskarr.expr import Elementwise, Expr, keep_order, same_world
+from taskarr.geometry.view import broadcast_shapes
 from taskarr.kernel.functions import CAST, SELECT, Function, ufunc
 from taskarr.ops.operands import (
     SCALARS,
@@ -174,7 +175,7 @@ def _shape(inputs: Sequence[Expr], operands: Sequence[Any]) -> tuple[int, ...]:
     if all(shape == shapes[0] for shape in shapes):
         return shapes[0]
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except ValueError:
         _check_local(inputs, operands)
         text = " ".join(map(str, shapes)).replace(", ", ",")

@@ -9,7 +9,7 @@ import numpy as np
 from taskarr.expr import Expr, Gather, Scatter, moved_to, same_world, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.geometry.rows import beside, following, has_whole_rows, is_cut, is_in_order
-from taskarr.geometry.view import Affine, broadcast
+from taskarr.geometry.view import Affine, broadcast, broadcast_shapes
 from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.keys import from_start, view_of_key
 from taskarr.ops.known import everywhere, known
@@ -63,7 +63,8 @@ def extremes(index: Expr) -> tuple[int, int]:
 
 
 def _host_index(index: np.ndarray, length: int, axis: int) -> np.ndarray:
-    outside = index[(index < -length) | (index >= length)]
+    flat = index.reshape(-1)  # NumPy's masks have 32 axes at most
+    outside = flat[(flat < -length) | (flat >= length)]
     if len(outside):
         from_start(outside[0], length, axis)  # which raises
     return np.where(index < 0, index + length, index)
@@ -71,7 +72,7 @@ def _host_index(index: np.ndarray, length: int, axis: int) -> np.ndarray:
 
 def aligned(indices: Sequence[Expr]) -> list[Expr]:
     """Indices broadcast together, in one layout."""
-    shape = np.broadcast_shapes(*[x.shape for x in indices])
+    shape = broadcast_shapes(*[x.shape for x in indices])
     world = same_world(indices)
     layout = iteration_layout(indices, shape, 8, world)
     return [moved_to(view_of(x, broadcast(x.shape, shape)), layout) for x in indices]

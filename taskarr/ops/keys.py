@@ -2,11 +2,17 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from taskarr.geometry.view import NEW, Affine
+
+MOST_AXES = 64
+"""Axes that an array of NumPy can have."""
+
+LEAST = -(2**63)
+"""Least index that NumPy can hold."""
 
 
 def as_tuple(key: Any) -> tuple[Any, ...]:
@@ -36,16 +42,34 @@ def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:
     Raises
     ------
     IndexError
-        For too many entries, more than one ``...``, or an index out of bounds.
+        For too many entries, more than one ``...``, an index out of bounds, or too many axes.
+    OverflowError
+        For an index that NumPy holds in an unsigned integer only.
     TypeError, ValueError
         For slices that Python refuses.
     """
+    view = view_of_entries(shape, as_tuple(key))
+    check_axes(len(view.shape))
+    return view
+
+
+def check_axes(count: int) -> None:
+    """Raise IndexError when what a key shows has more axes than an array of NumPy can have."""
+    if count > MOST_AXES:
+        raise IndexError(
+            f"number of dimensions must be within [0, {MOST_AXES}], indexing result would have "
+            f"{count}"
+        )
+
+
+def view_of_entries(shape: tuple[int, ...], entries: Sequence[Any]) -> Affine:
+    """View that the entries of a basic key show, of any number of axes."""
     axes: list[int] = []
     sizes: list[int] = []
     steps: list[int] = []
     start = [0] * len(shape)
     axis = 0
-    for entry in written_out(as_tuple(key), len(shape)):
+    for entry in written_out(entries, len(shape)):
         if entry is None:
             axes.append(NEW)
             sizes.append(1)
@@ -91,6 +115,30 @@ def written_out(entries: Sequence[Any], ndim: int) -> list[Any]:
     return [*entries[:at], *rest, *entries[at + 1 :]]
 
 
+def index_of(entry: Any) -> int:
+    """Index as Python's integer.
+
+    Raises
+    ------
+    OverflowError, IndexError
+        When it does not fit into NumPy's integers, even unsigned ones.
+    """
+    index = operator.index(entry)
+    if not LEAST <= index <= ~LEAST:
+        if 0 < index <= 2 * ~LEAST + 1:
+            raise OverflowError("Python int too large to convert to C long")
+        refuse()
+    return index
+
+
+def refuse() -> NoReturn:
+    """Raise NumPy's error for what is no index."""
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+        "boolean arrays are valid indices"
+    )
+
+
 def from_start(entry: Any, length: int, axis: int) -> int:
     """Index along an axis, counted from its start.
 
@@ -99,7 +147,12 @@ def from_start(entry: Any, length: int, axis: int) -> int:
     IndexError
         When it is out of bounds.
     """
-    index = operator.index(entry)
+    index = index_of(entry)
+    check_range(index, length, axis)
+    return index + length if index < 0 else index
+
+
+def check_range(index: int, length: int, axis: int) -> None:
+    """Raise IndexError for an index that is out of bounds."""
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
-    return index + length if index < 0 else index

@@ -13,7 +13,7 @@ from taskarr.ops import advanced
 from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import apply, cast, copied
 from taskarr.ops.gather import KNOWN
-from taskarr.ops.keys import view_of_key
+from taskarr.ops.keys import check_range, view_of_key
 from taskarr.ops.known import known
 from taskarr.ops.operands import layout_for, replicated_host
 from taskarr.ops.patterns import index_along
@@ -69,7 +69,7 @@ def _left(numbers: Expr, obj: Any, axis: int) -> Expr | None:
         if not obj.size and not isinstance(given, np.ndarray):
             obj = obj.astype(np.intp)
         if obj.size == 1 and obj.dtype.kind in "iu":
-            view_of_key((length,), int(obj.item()))  # which checks it
+            check_range(int(obj.item()), length, 0)
             return apply("not_equal", [numbers, int(obj.item()) % length])
     if obj.dtype != np.bool_:
         if isinstance(obj, Expr) and not obj.shape:

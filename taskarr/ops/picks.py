@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from taskarr.expr import Expr, filled, view_of
-from taskarr.geometry.view import broadcast
+from taskarr.geometry.view import broadcast, broadcast_shapes
 from taskarr.kernel.parts import field
 from taskarr.ops import advanced
 from taskarr.ops.elementwise import apply, cast, combined, empty_like, select
@@ -121,7 +121,7 @@ def choose(index: Any, choices: Sequence[Any], mode: Any, given: Expr) -> Expr:
     else:
         node = bounded(node, count, 0, mode, world)
     shapes = [c.shape if isinstance(c, Expr) else np.shape(c) for c in choices]
-    shape = np.broadcast_shapes(node.shape, *shapes)
+    shape = broadcast_shapes(node.shape, *shapes)
     chosen: Any = cast(_as_node(choices[-1], given), dtype)
     chosen = view_of(chosen, broadcast(chosen.shape, shape))
     for k in reversed(range(count - 1)):

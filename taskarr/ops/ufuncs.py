@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler import World
 from taskarr.expr import Expr, filled, moved_to, same_world, view_of
-from taskarr.geometry.view import broadcast
+from taskarr.geometry.view import broadcast, broadcast_shapes
 from taskarr.kernel.functions import Bind, Function, named, ufunc, variant
 from taskarr.ops.creation import memory_order
 from taskarr.ops.elementwise import (
@@ -94,7 +94,7 @@ def call(
 
 def _of_one_shape(found: Sequence[Expr], outs: Sequence[Expr | None]) -> tuple[Expr, ...]:
     """Outputs of a call, all of which have the shape that they are broadcast to together."""
-    shape = np.broadcast_shapes(*[x.shape for x in found])
+    shape = broadcast_shapes(*[x.shape for x in found])
     for x, out in zip(found, outs, strict=True):
         if out is not None and x.shape != shape:
             raise _unfit(x.shape, shape)
@@ -306,9 +306,7 @@ def compared(name: str, operands: Sequence[Any]) -> Expr:
         if all(np.dtype(getattr(x, "dtype", object)).kind == "V" for x in operands):
             return combined(STRUCTURES[name], operands, found.dtype)
     known = [x for x in operands if isinstance(x, Expr)]
-    shape = np.broadcast_shapes(
-        *[x.shape if isinstance(x, Expr) else np.shape(x) for x in operands]
-    )
+    shape = broadcast_shapes(*[x.shape if isinstance(x, Expr) else np.shape(x) for x in operands])
     layout = iteration_layout(known, shape, 1, known[0].world)
     fill = np.bool_(name == "not_equal")
     return filled(fill, layout, known[0].world)

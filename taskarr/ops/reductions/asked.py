@@ -61,7 +61,8 @@ def _dtype(
 ) -> np.dtype:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = _called(function, np.zeros((2,) * ndim, dtype), given, shape)
+        length = 2 if ndim <= 16 else 1  # of many axes the sample would fill memory
+        found = _called(function, np.zeros((length,) * ndim, dtype), given, shape)
     return checked_dtype(np.asarray(found).dtype)
 
 
