@@ -105,7 +105,7 @@ def _unary(name: str) -> Callable[[Handle], Handle]:
     return method
 
 
-_PRODUCTS = _binary("multiply")[:2]
+_PRODUCTS = _binary("multiply")
 
 
 class Operators(Handle):
@@ -116,7 +116,6 @@ class Operators(Handle):
 
     __add__, __radd__, __iadd__ = _binary("add")
     __sub__, __rsub__, __isub__ = _binary("subtract")
-    __imul__ = _binary("multiply")[2]
     __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
     __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
     __mod__, __rmod__, __imod__ = _binary("remainder")
@@ -138,10 +137,24 @@ class Operators(Handle):
     _, __rpow__, __ipow__ = _binary("power")
 
     def __mul__(self, other: Any) -> Any:
+        if self._is_repeated(other):
+            return self._text() * other
         return other * self._times() if self._repeats(other) else _PRODUCTS[0](self, other)
 
     def __rmul__(self, other: Any) -> Any:
+        if self._is_repeated(other):
+            return self._text() * other
         return other * self._times() if self._repeats(other) else _PRODUCTS[1](self, other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self * other if self._is_repeated(other) else _PRODUCTS[2](self, other)
+
+    def _is_repeated(self, other: Any) -> bool:
+        """Whether this is one text and the other one of Python's integers, which repeats it."""
+        return self._fixed and self.dtype.kind in "SU" and isinstance(other, int)
+
+    def _text(self) -> Any:
+        return fetch.whole([self._expr], "repeating text")[0][()]
 
     def _times(self) -> int:
         return fetch.single(self._expr, operator.index)

@@ -131,12 +131,18 @@ def _is_plain(function: Caller, operands: Sequence[Any], outs: Sequence[Expr | N
     """Whether a call is just a node, and perhaps a cast: so are most, and they shall be quick.
 
     A power into an output is not: whether it can be cast is known before whether it fails.
+    Nor is text that is repeated, whose width only the output tells.
     """
     if len(outs) != 1 or UFUNCS.get(function.__name__) is not function:
         return False
-    if function is np.power and outs[0] is not None:
+    if outs[0] is not None and (function is np.power or _is_repeated(function, outs[0])):
         return False
     return any(isinstance(x, Expr) for x in operands)
+
+
+def _is_repeated(function: Caller, out: Expr | None) -> bool:
+    """Whether a call repeats text: NumPy has no width for it but that of the output."""
+    return function is np.multiply and out is not None and out.dtype.kind in "SU"
 
 
 def _plain(name: str, operands: Sequence[Any], out: Expr | None) -> Expr:
@@ -177,6 +183,8 @@ def _asked(
     empty = [empty_like(x) for x in operands]
     if mask is not True:
         options = {**options, "where": empty_like(mask)}
+    if outs[0] is not None and _is_repeated(function, outs[0]):
+        return [function(*empty, **options, out=np.empty(0, outs[0].dtype)).dtype]
     if function.nout > 1:
         results = function(*empty, **options, out=(None,) * function.nout)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -422,6 +423,50 @@ def test_text_and_dates():
 
 
 SHAPES = [(), (1,), (5,), (7, 5), (7, 1), (1, 5), (1, 1), (3, 7, 5), (2, 1), (0, 5), (0,)]
+
+
+def test_repeated_text():
+    def in_place(key: Any, number: Any) -> Any:
+        def act(xp: Any, a: Any) -> Any:
+            given = number if isinstance(number, int) else xp.asarray(np.array(number))
+            if key is None:
+                a *= given
+            else:
+                a[key] *= given
+            return a
+
+        return act
+
+    def call(**options: Any) -> Any:
+        def act(xp: Any, a: Any) -> Any:
+            given = {k: xp.asarray(np.array(v)) for k, v in options.items()}
+            return np.multiply(a, 2, out=a, **given)
+
+        return act
+
+    x = np.array(["a", "bbbb", "", "cc", "d"], "U6")
+    mask = np.arange(5) % 2 == 0
+    keys = (None, slice(1, 3), [0, 3], mask, 1, ...)
+    acts = {f"{k} {n}": in_place(k, n) for k in keys for n in (2, -1, True)}
+    acts |= {
+        "numbers": in_place(None, [0, 1, 2, 3, 4]),
+        "floats": in_place(None, [0.5] * 5),
+        "too many axes": in_place(None, [[1] * 5]),
+        "where": call(where=mask),
+        "element": lambda xp, a: str(a[1] * 2),
+        "reflected": lambda xp, a: str(3 * a[0]),
+        "NumPy's number": lambda xp, a: a[0] * np.int64(2),
+        "no width": lambda xp, a: a * 2,
+        "no width, ufunc": lambda xp, a: np.multiply(a, 2),
+        "at": lambda xp, a: np.multiply.at(a, [0], 2),
+        "narrower": lambda xp, a: np.multiply(a, 2, out=xp.zeros(5, "U2")),
+    }
+    checks = [
+        Check(f"{name} {kind}", act, (x.astype(kind),))
+        for name, act in acts.items()
+        for kind in ("U6", "S6")
+    ]
+    verify(checks, ranks=(1, 3), flow=False)
 
 
 @st.composite
