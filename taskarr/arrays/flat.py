@@ -80,6 +80,9 @@ class Flat:
         else:
             base._become(edits.write_at(base._expr, _places(key), value))
 
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
+
     def _set_one(self, index: int, value: Any) -> None:
         base = self.base
         at = np.unravel_index(index, base.shape) if base.shape else ()

@@ -55,6 +55,11 @@ class Views(Handle):
             return
         self._become(advanced.written(self._expr, with_nodes(key), value))
 
+    def __delitem__(self, key: Any) -> None:
+        if self._fixed:
+            raise TypeError("a value of zero dimensions does not support item deletion")
+        raise ValueError("cannot delete array elements")
+
     def fill(self, value: Any) -> None:
         """Write one value to all elements, as `numpy.ndarray.fill`."""
         if getattr(value, "ndim", 0):

@@ -351,8 +351,14 @@ def test_wrong_writes_raise_and_change_nothing():
 
 
 def test_deletion_is_refused():
-    with pytest.raises((ValueError, TypeError, AttributeError)):
-        del taskarr.arange(3)[0]
+    checks = [
+        Check("element", lambda xp, a: operator.delitem(a, 0), (numbers(),)),
+        Check("list", lambda xp, a: operator.delitem(a, [0]), (numbers(),)),
+        Check("out of range", lambda xp, a: operator.delitem(a, 99), (numbers(),)),
+        Check("of a number", lambda xp, a: operator.delitem(a[0, 0], ()), (numbers(),)),
+        Check("flat", lambda xp, a: operator.delitem(a.flat, 0), (numbers(),)),
+    ]
+    verify(checks, ranks=(1, 3), flow=False)
 
 
 @pytest.mark.parametrize("n", RANKS)
