@@ -1,19 +1,22 @@
 """The elements of an array in one row, as ``a.flat`` shows them."""
 
+import operator
+import warnings
 from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from scheduler.comm.where import user_place
+from taskarr import faults, fetch
 from taskarr.arrays.handle import Handle, node_of
 from taskarr.arrays.writing import to_write
 from taskarr.expr import Expr
 from taskarr.ops import edits, write
 from taskarr.ops.elementwise import cast, copied
+from taskarr.ops.keys import LEAST
 from taskarr.ops.picks import flat_where, take
-
-_INVALID = "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid"
 
 
 class Flat:
@@ -44,7 +47,21 @@ class Flat:
         if self._given >= len(self):
             raise StopIteration
         self._given += 1
-        return self[self._given - 1]
+        return self._get(self._given - 1)
+
+    @property
+    def index(self) -> int:
+        """Flat index of the element that ``next`` gives; reading or writing by a key resets it."""
+        return self._given
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """Index along each axis of the element that ``next`` gives."""
+        rest, found = self._given, []
+        for n in reversed(self.base.shape[1:]):
+            rest, at = divmod(rest, max(n, 1))
+            found.append(at)
+        return (rest, *found[::-1]) if self.base.shape else ()
 
     def copy(self) -> Any:
         """Array of its own of the elements."""
@@ -53,11 +70,17 @@ class Flat:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.copy().__array__(dtype, copy)
 
+    def _get(self, index: int) -> Any:
+        """The element at a flat index in range."""
+        shape = self.base.shape
+        return self.base[np.unravel_index(index, shape) if shape else ()]
+
     def __getitem__(self, key: Any) -> Any:
         base = self.base
+        self._given = 0
         key = self._checked(key)
         if isinstance(key, int):
-            return base[np.unravel_index(key, base.shape)] if base.shape else base[()]
+            return self._get(key)
         node = base._expr
         if isinstance(key, slice):
             found = edits.read_slice(node, range(len(self))[key])
@@ -69,6 +92,7 @@ class Flat:
         if base._fixed:
             raise TypeError("a value of zero dimensions does not support item assignment")
         base._check_writable()
+        self._given = 0
         if isinstance(key, tuple) and not key:
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         key = self._checked(key)
@@ -105,21 +129,47 @@ class Flat:
                     f"{len(key)} were indexed"
                 )
             key = key[0] if key else Ellipsis
+            key = np.bool_(key) if isinstance(key, bool) else key  # which is no index then
         if key is Ellipsis:
             return slice(None)
         if isinstance(key, slice):
             return key
-        if isinstance(key, list | tuple):
-            key = _listed(key)
+        if isinstance(key, Handle) and key._fixed:
+            (found,) = fetch.whole([key._expr], "reading a key")
+            key = found[()]
         if not isinstance(key, np.ndarray | Handle):
-            return self._index(key)
+            is_index = hasattr(key, "__index__") and not isinstance(key, bool)
+            return self._index(key) if is_index else self._as_numpy_reads(key)
+        if not key.ndim and key.dtype == np.bool_:
+            return self._as_numpy_reads(bool(key))
         return self._array(key)
 
+    def _as_numpy_reads(self, key: Any) -> Any:
+        """What NumPy makes an index of, if it may have to warn; errors and warnings are NumPy's.
+
+        It is asked with a stand-in of this length that needs no memory.
+        """
+        array = None if isinstance(key, bool) else np.asarray(key)
+        if array is not None and array.ndim and (array.dtype.kind in "iu" or not array.size):
+            return array.astype(np.intp)
+        like = np.broadcast_to(np.int8(0), len(self) or int(key is True))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            like.flat[key]
+        for each in caught:
+            warning = each.message if isinstance(each.message, Warning) else each.category()
+            faults.warn(warning, user_place(), self.base._expr.world.rank)
+        if isinstance(key, bool):
+            return self._index(0) if key else np.zeros(0, np.intp)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = np.asarray(key).astype(np.intp)
+        return found if found.ndim else self._index(found)
+
     def _index(self, key: Any) -> int:
-        n = len(self)
-        if isinstance(key, bool) or not hasattr(key, "__index__"):
-            raise IndexError(f"{_INVALID} indices")
-        at = key.__index__()
+        n, at = len(self), operator.index(key)
+        if not LEAST <= at <= ~LEAST:
+            raise OverflowError("Python int too large to convert to C long")
         if not -n <= at < n:
             raise IndexError(f"index {at} is out of bounds for size {n}")
         return at % n
@@ -147,12 +197,3 @@ def _places(key: Any) -> Any:
     if key.dtype != np.bool_:
         return node_of(key)
     return flat_where(key._expr) if isinstance(key, Handle) else np.flatnonzero(key)
-
-
-def _listed(key: Any) -> np.ndarray:
-    found = np.asarray(key)
-    if found.dtype == np.bool_:
-        raise IndexError(
-            "a list of booleans is no index of a flat array; make a boolean array of it"
-        )
-    return found if found.size else found.astype(np.intp)

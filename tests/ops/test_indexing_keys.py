@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import cycle
 from typing import Any
 
@@ -163,6 +164,86 @@ def test_flat_as_an_iterator():
     np.testing.assert_array_equal(host, X[:2].reshape(-1))
 
 
+ODD: dict[str, Any] = {
+    "fraction": 1.7,
+    "fractions": [1.7, 2],
+    "fraction too far": 99.0,
+    "number of NumPy": np.float64(2.5),
+    "times": np.timedelta64(3),
+    "digits": "4",
+    "list of digits": ["4", "0"],
+    "complex": 1j,
+    "true": True,
+    "false": False,
+    "true array": np.array(True),
+    "numpy bool": np.True_,
+    "tuple of true": (True,),
+    "list of bools": [True] * 35,
+    "text": "x",
+    "object": object(),
+    "set": {1},
+    "range": range(3),
+    "memory": memoryview(np.array([3, 1])),
+    "bytes": bytearray(b"\x01\x02"),
+    "array of floats": np.array([1.0]),
+    "2**63": 2**63,
+    "unsigned": np.uint64(2**63),
+    "large": -(2**70),
+    "list of large ones": [2**64],
+}
+
+
+def warned(act: Any) -> Any:
+    """What a function gives, and what it warned of, as text."""
+
+    def told(xp: Any, a: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = act(xp, a)
+            found = found.numpy() if isinstance(found, taskarr.Array) else found
+        return repr(np.asarray(found)), [str(each.message) for each in caught]
+
+    return told
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["host", "distributed"])
+def test_odd_keys_of_flat(split):
+    acts = {name: read_flat(key, False) for name, key in ODD.items()}
+    acts |= {f"{name} = 9": write_flat(key, 9, False) for name, key in ODD.items()}
+    checks = [Check(name, warned(act), (X,)) for name, act in acts.items()]
+    verify(checks, ranks=(1, 3), placings=CUT[:1] if split else LAYOUTS[:1], flow=False)
+
+
+@pytest.mark.filterwarnings("ignore:Invalid non-array")
+def test_elements_as_keys_of_flat():
+    acts = {
+        "element": lambda xp, a: a.flat[a[0, 2]],
+        "true element": lambda xp, a: a.flat[a[0, 2] > 0],
+        "number": lambda xp, a: a.flat[(a > 3).sum()],
+        "write": lambda xp, a: write_flat(a[0, 2], 9, False)(xp, a),
+    }
+    verify([Check(name, act, (X,)) for name, act in acts.items()], ranks=(1, 3), flow=False)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (2, 0), (3, 2, 2)])
+def test_position_of_flat(shape):
+    def act(xp: Any, a: Any) -> Any:
+        flat, found = a.flat, []
+        for step in (0, 1, 1, 3, 99):
+            for _ in range(step):
+                next(flat, None)
+            found.append((flat.index, tuple(map(int, flat.coords))))
+        flat[:1]
+        found.append((flat.index, flat.coords))
+        next(flat, None)
+        flat[...]
+        found.append((flat.index, flat.coords))
+        flat[:] = 1
+        return [*found, (flat.index, flat.coords)]
+
+    verify([Check(f"{shape}", act, (np.zeros(shape),))], (1, 3), LAYOUTS[1:2], flow=False)
+
+
 def test_values_of_one_element():
     for value in ("x", [1], np.ones(1), 1j):
         for xp in (np, taskarr):
@@ -174,9 +255,8 @@ def test_values_of_one_element():
     assert a.tolist() == [[0, 0, 0], [0, 7, 0]]
     with pytest.raises(TypeError):
         a[0, 0].flat[0] = 1
-    for wrong in (True, np.False_):
-        with pytest.raises(IndexError):
-            a.flat[wrong]
+    with pytest.raises(IndexError):
+        a.flat[np.False_]
 
 
 # ---------------------------------------------------------------------- orthogonal
