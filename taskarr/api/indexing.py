@@ -87,7 +87,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
 
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Array:
     """Elements of the choice that the elements of an integer array name."""
-    return asarray(a).choose(choices, out, mode)
+    return asarray(a).choose(choices, out=out, mode=mode)
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:

@@ -26,9 +26,20 @@ class Indexing(Handle):
         """Rows along an axis for which a condition is true; as `numpy.compress`."""
         return self._taken(picks.compress(self._expr, self._near(condition), axis), out)
 
-    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Self:
-        """Elements of the choice that this array's elements name; as `numpy.choose`."""
-        found = picks.choose(self._expr, [node_of(c) for c in choices], mode, self._expr)
+    def choose(self, *choices: Any, out: Any = None, mode: Any = "raise") -> Self:
+        """Elements of the choice that this array's elements name; as `numpy.choose`.
+
+        Parameters
+        ----------
+        *choices
+            A sequence of them, or one after the other.
+        out
+            Array that is written and returned.
+        mode
+            What an index out of range does: ``"raise"``, ``"wrap"`` or ``"clip"``.
+        """
+        nodes = [node_of(c) for c in picks.listed(choices)]
+        found = picks.choose(self._expr, nodes, mode, self._expr)
         (target,) = outputs("choose", out)
         if target is None:
             return self._of(found)

@@ -44,10 +44,10 @@ def put(x: Expr, index: Any, values: Any, mode: Any) -> Expr:
     """
     mode, found = mode_of(mode), as_index(index, "safe")
     new, size = as_values(values, x), prod(x.shape)
+    if prod(found.shape) and not size:
+        raise IndexError("cannot replace elements of an empty array")
     if not prod(found.shape) or not new.shape[0]:
         return x
-    if not size:
-        raise IndexError("cannot replace elements of an empty array")
     flat = bounded(found, size, 0, mode, x.world)
     return flat_written(x, flat, cycled(new, flat.shape))
 

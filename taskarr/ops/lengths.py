@@ -143,7 +143,7 @@ def _places(obj: Any, length: int) -> np.ndarray:
         obj = np.array(known([obj], "insert()")[0])
     found = np.array(obj)
     if found.dtype == np.bool_:
-        if found.ndim != 1:
+        if obj.ndim != 1:  # which lists don't have, and NumPy refuses them so
             raise ValueError("boolean array argument obj to insert must be one dimensional")
         return np.flatnonzero(found)
     if found.ndim > 1:

@@ -59,8 +59,33 @@ def tri(rows: Any, columns: Any, k: Any, dtype: Any, place: Placement) -> Expr:
     shape = shape_of([max(0, math.ceil(n)) for n in sizes])
     kind = checked_dtype(np.dtype(dtype))
     layout = place.layout(shape, kind)
-    edge = apply("subtract", [index_along(1, layout, place), k])
-    return cast(apply("greater_equal", [index_along(0, layout, place), edge]), kind)
+    rows, columns = index_along(0, layout, place), edge(1, layout, offset_of(k), place)
+    return cast(apply("greater_equal", [rows, columns]), kind)
+
+
+def offset_of(k: Any) -> Any:
+    """Number of a diagonal, as one of Python's integers or a fraction.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no number, or not finite.
+    """
+    k = k if isinstance(k, int | float) else np.asarray(k)[()]
+    if isinstance(k, complex | np.complexfloating):
+        raise TypeError(f"no diagonal has a complex number: {k}")
+    if isinstance(k, float | np.floating) and not np.isfinite(k):
+        raise ValueError(f"no diagonal has the number {k}")
+    return operator.index(k) if hasattr(k, "__index__") else k
+
+
+def edge(axis: int, layout: Layout, k: Any, place: Placement) -> Expr:
+    """Node of the first row at or below diagonal ``k``, for each column along an axis.
+
+    A fraction is cut off as in `numpy.arange` of integers: from the first two values.
+    """
+    first, second = int(-k), int(-k + 1)
+    return index_along(axis, layout, place, first, second - first)
 
 
 def indices(dimensions: Any, dtype: Any, place: Placement) -> Expr:

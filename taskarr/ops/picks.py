@@ -1,13 +1,13 @@
 """Picking elements: by index along an axis, by conditions, from several arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from taskarr.expr import Expr, filled, view_of
+from taskarr.expr import Expr, blank, filled, view_of
 from taskarr.geometry.view import broadcast, broadcast_shapes
 from taskarr.kernel.parts import field
 from taskarr.ops import advanced
@@ -40,17 +40,26 @@ def take(x: Expr, index: Any, axis: Any = None, mode: Any = "raise") -> Expr:
     IndexError, TypeError, ValueError
         As NumPy, on all ranks.
     """
-    mode, found = mode_of(mode), as_index(index)
-    if axis is not None and not x.shape:
-        axis = normalize_axis_index(axis, 1) or None
-    length = prod(x.shape)
-    if axis is not None:
-        axis = normalize_axis_index(axis, len(x.shape))
-        length = x.shape[axis]
-    if not length and prod(found.shape):
+    mode, found, axis = mode_of(mode), as_index(index), _axis_of(x, axis)
+    sizes = (prod(x.shape),) if axis is None else x.shape
+    lead, (length, *rest) = sizes[: axis or 0], sizes[axis or 0 :]
+    shape = (*lead, *found.shape, *rest)
+    if 0 in (*lead, *found.shape):
+        return blank(x.dtype, layout_for(x.world, shape, x.dtype), x.world)
+    if not length and 0 not in rest:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     at = bounded(found, length, axis or 0, mode, x.world)
     return flat_read(x, at) if axis is None else gather(x, (at,), axis)
+
+
+def _axis_of(x: Expr, axis: Any) -> int | None:
+    """Number of an axis, None for the flattened array; an array without axes is flat."""
+    if axis is None:
+        return None
+    if isinstance(axis, bool | np.bool_):
+        raise TypeError("an integer is required for the axis")
+    axis = normalize_axis_index(axis, len(x.shape) or 1)
+    return axis if x.shape else None
 
 
 def check_taken(found: Expr, out: Expr) -> None:
@@ -91,6 +100,24 @@ def take_along_axis(x: Expr, index: Any, axis: Any) -> Expr:
     """Elements at an index of their own in each row; as `numpy.take_along_axis`."""
     x = reshaped(x, (prod(x.shape),)) if axis is None else x
     return advanced.read(x, along_axis(x, index, axis))
+
+
+def listed(choices: Sequence[Any]) -> Sequence[Any]:
+    """Choices that were given one after the other, or as one sequence.
+
+    Raises
+    ------
+    TypeError
+        For no sequence.
+    """
+    if not choices:
+        raise TypeError("choose() takes exactly 1 argument (0 given)")
+    if len(choices) > 1:
+        return choices
+    (given,) = choices
+    if isinstance(given, Mapping | Set):
+        raise TypeError(f"{type(given).__name__} is not a sequence")
+    return [given[k] for k in range(len(given))]
 
 
 def choose(index: Any, choices: Sequence[Any], mode: Any, given: Expr) -> Expr:
@@ -194,9 +221,10 @@ def compress(x: Expr, condition: Expr, axis: Any) -> Expr:
     """
     if len(condition.shape) != 1:
         raise ValueError("condition must be a 1-d array")
-    if axis is None or not x.shape:
+    axis = _axis_of(x, axis)
+    if axis is None:
         return extract(x, condition)
-    axis, mask = normalize_axis_index(axis, len(x.shape)), truth(condition)
+    mask = truth(condition)
     (count,) = mask.shape
     if not count or count > x.shape[axis]:
         return take(x, flat_where(mask), axis)

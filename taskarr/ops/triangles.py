@@ -9,7 +9,7 @@ from taskarr.geometry.view import broadcast
 from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import apply, select
 from taskarr.ops.nonzero import nonzero
-from taskarr.ops.patterns import index_along, tri
+from taskarr.ops.patterns import edge, index_along, offset_of, tri
 
 
 def triangle(x: Expr, k: Any, upper: bool) -> Expr:
@@ -19,14 +19,13 @@ def triangle(x: Expr, k: Any, upper: bool) -> Expr:
     if len(x.shape) == 1:
         x = view_of(x, broadcast(x.shape, x.shape * 2))
     place, ndim = Placement(x.world), len(x.shape)
-    rows, columns = (index_along(axis, x.layout, place) for axis in (ndim - 2, ndim - 1))
-    edge = apply("subtract", [columns, k - 1 if upper else k])
-    below = apply("greater_equal", [rows, edge])
+    rows, k = index_along(ndim - 2, x.layout, place), offset_of(k) - upper
+    below = apply("greater_equal", [rows, edge(ndim - 1, x.layout, k, place)])
     zero = np.zeros((), x.dtype)[()]
     return select(below, zero, x, x.dtype) if upper else select(below, x, zero, x.dtype)
 
 
 def triangle_indices(n: Any, k: Any, m: Any, upper: bool, place: Placement) -> tuple[Expr, ...]:
     """Indices of the elements of a triangle; as `numpy.tril_indices` and `triu_indices`."""
-    below = tri(n, m, k - 1 if upper else k, np.bool_, place)
+    below = tri(n, m, offset_of(k) - upper, np.bool_, place)
     return nonzero(apply("logical_not", [below]) if upper else below)

@@ -34,6 +34,21 @@ def test_triangles(name):
     verify(in_turns(checks), ranks=(1, 2, 5), flow=False)
 
 
+@pytest.mark.parametrize("k", [1.5, 0.5, -0.5, -1.7, np.float32(0.7), True, np.inf, np.nan, "a",
+    None, 1j, [1], np.array(1), 2**70])  # fmt: skip
+def test_numbers_of_diagonals(k):
+    acts = {
+        "tril": lambda xp, a: xp.tril(a, k),
+        "triu": lambda xp, a: xp.triu(a, k),
+        "tri": lambda xp, a: xp.tri(3, 4, k),
+        "tril_indices": lambda xp, a: xp.tril_indices(4, k)[1],
+        "triu_indices": lambda xp, a: xp.triu_indices(4, k)[0],
+    }
+    if isinstance(k, float):
+        acts["element"] = lambda xp, a: xp.tril(a, xp.asarray(np.array([k]))[0])
+    verify([Check(f"{n} {k}", act, (X,)) for n, act in acts.items()], ranks=(1, 3), flow=False)
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "f4", "c16", "M8[D]", "U2", "i2,f4"])
 def test_triangles_of_every_dtype(dtype):
     x = np.arange(12).astype("i8" if dtype == "i2,f4" else dtype).reshape(3, 4)

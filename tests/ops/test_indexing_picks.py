@@ -70,6 +70,8 @@ WRONG_TAKES = {
     "axis": called("take", [0], 2),
     "mode": called("take", [0], mode="x"),
     "mode number": called("take", [0], mode=7),
+    "bool as axis": called("take", [0], True),
+    "bool of NumPy as axis": called("take", [0], np.False_),
 }
 
 
@@ -106,7 +108,7 @@ def test_take_of_what_is_not_there():
 
 
 def test_take_of_short_arrays():
-    shapes = ((), (0,), (0, 3), (1,))
+    shapes = ((), (0,), (0, 3), (1,), (0, 1), (0, 0), (2, 0), (2, 0, 3))
     acts = {
         "first": called("take", [0]),
         "none": called("take", []),
@@ -115,6 +117,9 @@ def test_take_of_short_arrays():
         "along": called("take", [0], axis=0),
         "along the last": called("take", np.array([0]), axis=-1),
         "along another": called("take", [0], axis=1),
+        "too far": called("take", [-3]),
+        "too far along": called("take", [-3], axis=0),
+        "too far along another": called("take", np.array([9]), axis=1),
     }
     checks = [Check(f"{n} {s}", act, (np.ones(s),)) for n, act in acts.items() for s in shapes]
     verify(checks, ranks=(1, 3), flow=False)
@@ -216,6 +221,13 @@ def test_choose():
         "shapes": chosen(np.ones((3, 2)), 1),
         "of an array": lambda xp, a: xp.choose(xp.asarray([1, 0, 1, 6, 2]), a),
         "method": lambda xp, a: (a % 2).astype(int).choose([a, 0]),
+        "several": lambda xp, a: (a % 2).astype(int).choose(a, -a, mode="clip"),
+        "none given": lambda xp, a: (a % 2).astype(int).choose(),
+        "by name": lambda xp, a: (a % 2).astype(int).choose(choices=[a, 0]),
+        "mapping": lambda xp, a: xp.choose((a % 2).astype(int), {0: a, 1: a}),
+        "set": lambda xp, a: xp.choose((a % 2).astype(int), {0, 1}),
+        "iterator": lambda xp, a: xp.choose((a % 2).astype(int), iter([0, 1])),
+        "number": lambda xp, a: xp.choose((a % 2).astype(int), 5),
     }
     verify(in_turns(checks_of(acts)), ranks=(1, 2, 5))
 
@@ -232,6 +244,7 @@ CONDITIONS = {
     "of two axes": called("compress", [[1, 0]], first=False),
     "of none": called("compress", 1, first=False),
     "compress along another": called("compress", [1], 2, first=False),
+    "compress along a bool": called("compress", [1], False, first=False),
     "extract": called("extract", X % 3 == 1, first=False),
     "extract by floats": called("extract", X % 3, first=False),
     "extract by fewer": called("extract", [0, 1, 1], first=False),
@@ -244,6 +257,9 @@ CONDITIONS = {
 def test_compress_and_extract():
     verify(in_turns(checks_of(CONDITIONS)), ranks=(1, 2, 5), flow=False)
     verify(in_turns(checks_of(distributed(CONDITIONS)), CUT), ranks=(1, 3), flow=False)
+    for axis in (None, 0, -1, 1, -2):
+        act = lambda xp, a, axis=axis: xp.compress([True], a, axis)  # noqa: E731
+        verify([Check(f"number {axis}", act, (np.array(3.0),))], ranks=(1, 3), flow=False)
     method = Check("method", lambda xp, a: a.compress([1, 0, 1], axis=0), (X,))
     verify([method, Check("own", lambda xp, a: xp.extract(a > 9, a), (X,))], ranks=(1, 3))
 
