@@ -167,9 +167,20 @@ def written(x: Expr, key: Any, value: Any) -> Expr:
         found = masks.written(part, node, value)
         return write.put(x, _part_of(x.shape, entries, mask), found)
     chosen = chosen or selection(x, entries)
+    if node is not None and node.shape == x.shape and len(entries) == 1:
+        _check_count(value.shape, chosen.shape)
     if not isinstance(value, Expr):
         value = replicated_host(value, x.world)
     return _put(x, chosen, None, _values(cast(value, x.dtype), chosen))
+
+
+def _check_count(values: Shape, places: Shape) -> None:
+    """Raise ValueError when as many values as a mask of the whole array has are not there."""
+    if values not in ((1,), places):
+        raise ValueError(
+            f"NumPy boolean array indexing assignment cannot assign {prod(values)} input values to "
+            f"the {prod(places)} output values where the mask is true"
+        )
 
 
 def accumulated(function: np.ufunc, x: Expr, key: Any, value: Any = None) -> Expr:

@@ -46,8 +46,8 @@ def checked_index(index: Any, length: int, axis: int) -> Any:
     if 0 in index.shape:
         return index
     low, high = extremes(index)
-    for end in (low, high):
-        from_start(end, length, axis)  # which checks it
+    if low < -length or high >= length:
+        from_start(first_outside(index, -length, length), length, axis)  # which raises
     if low >= 0:
         return index
     return select(apply("less", [index, 0]), apply("add", [index, length]), index)
@@ -60,6 +60,19 @@ def extremes(index: Expr) -> tuple[int, int]:
     ends = [reduce(name, index) for name in ("min", "max")]
     low, high = map(int, known(ends, "checking an index", beside=[index]))
     return low, high
+
+
+def first_outside(index: Expr, start: int, stop: int) -> int:
+    """First element, in C order, that lies outside a range, if one does; runs at once."""
+    outside = apply(
+        "logical_or", [apply("less", [index, start]), apply("greater_equal", [index, stop])]
+    )
+    (at,) = known([reduce("argmax", outside)], "finding an index out of range")
+    key = tuple(map(int, np.unravel_index(int(at), index.shape)))
+    (found,) = known(
+        [view_of(index, view_of_key(index.shape, key))], "naming an index out of range"
+    )
+    return int(found)
 
 
 def _host_index(index: np.ndarray, length: int, axis: int) -> np.ndarray:

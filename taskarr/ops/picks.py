@@ -12,7 +12,7 @@ from taskarr.geometry.view import broadcast, broadcast_shapes
 from taskarr.kernel.parts import field
 from taskarr.ops import advanced
 from taskarr.ops.elementwise import apply, cast, combined, empty_like, select
-from taskarr.ops.gather import extremes, gather
+from taskarr.ops.gather import extremes, first_outside, gather
 from taskarr.ops.keys import view_of_key
 from taskarr.ops.masks import balanced
 from taskarr.ops.nonzero import nonzero, numbered
@@ -250,8 +250,8 @@ def unravel_index(index: Expr, shape: Any, order: Any) -> tuple[Expr, ...]:
     size = prod(sizes)
     low, high = extremes(index)
     if low < 0 or high >= size:
-        worst = low if low < 0 else high
-        raise ValueError(f"index {worst} is out of bounds for array with size {size}")
+        found = first_outside(index, 0, size)
+        raise ValueError(f"index {found} is out of bounds for array with size {size}")
     index = cast(index, INDEX)
     if order == "C":
         return coordinates(index, sizes)

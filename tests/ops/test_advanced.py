@@ -192,6 +192,47 @@ def test_messages_are_those_of_numpy(name):
     assert on_ranks(2, job).value == str(expected.value)
 
 
+OUTSIDE = np.array([3, 50, -99, 4, 40])
+FIRST: dict[str, Any] = {
+    "read": lambda xp, a, k: a[k],
+    "write": lambda xp, a, k: a.__setitem__(k, 0),
+    "columns": lambda xp, a, k: a[:, k],
+    "two": lambda xp, a, k: a[k, k],
+    "at": lambda xp, a, k: np.add.at(a, k, 1),
+    "take": lambda xp, a, k: xp.take(a, k),
+    "take rows": lambda xp, a, k: xp.take(a, k, 0),
+    "put": lambda xp, a, k: xp.put(a, k, 1),
+    "take_along_axis": lambda xp, a, k: xp.take_along_axis(a, k[None], 1),
+    "delete": lambda xp, a, k: xp.delete(a, k, 0),
+    "unravel_index": lambda xp, a, k: xp.unravel_index(k, (5, 2)),
+    "unravel_index, negative": lambda xp, a, k: xp.unravel_index(-k, (5, 2)),
+    "compress": lambda xp, a, k: xp.compress(k > 2, a[:2], 0),
+    "full mask": lambda xp, a, k: a.__setitem__(a > 1, np.arange(11.0)),
+    "full mask, distributed": lambda xp, a, k: a.__setitem__(a > 1, k),
+    "full mask, no values": lambda xp, a, k: a.__setitem__(a > 1, []),
+}
+
+
+def test_messages_name_the_first_index_that_is_wrong():
+    expected = {}
+    for name, act in FIRST.items():
+        with pytest.raises((IndexError, ValueError)) as error:
+            act(np, X.copy(), OUTSIDE)
+        expected[name] = str(error.value)
+
+    def job(world: Any, placing: Any) -> dict[str, str]:
+        found = {}
+        for name, act in FIRST.items():
+            with pytest.raises((IndexError, ValueError)) as error:
+                act(taskarr, placing.place(X), placing.place(OUTSIDE))
+            found[name] = str(error.value)
+        return found
+
+    for n in (1, 3):
+        for placing in LAYOUTS[:2]:
+            assert on_ranks(n, job, placing).value == expected
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 4, 5), (1, 1, 4, 5), (4, 1), (5,)])
 def test_values_that_may_not_fit(shape):
     verify([check(f"{shape}", Keyed((INDEX,), None, np.ones(shape)).write)], (1, 3), flow=False)
