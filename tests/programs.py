@@ -6,6 +6,8 @@ A step runs with NumPy or taskarr on a list of variables and gives a new one, or
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +123,18 @@ class Option:
         return self.value
 
 
+@contextmanager
+def untouched(out: Any) -> Iterator[None]:
+    """What NumPy had written into an output before it raised is taken back."""
+    before = out.copy() if isinstance(out, np.ndarray) else None
+    try:
+        yield
+    except Exception:
+        if before is not None and out.flags.writeable:
+            out[...] = before
+        raise
+
+
 @dataclass(frozen=True)
 class Called:
     """A function with keywords, some of them variables; ``where`` of a ufunc needs ``out``."""
@@ -140,7 +154,8 @@ class Called:
         given = {o.name: o.of(xp, env) for o in self.options}
         if self.name in UFUNCS + ONE and "out" not in given:
             given.pop("where", None)
-        found = getattr(xp, self.name)(*operands, **given)
+        with untouched(given.get("out")):
+            found = getattr(xp, self.name)(*operands, **given)
         if "out" in given:
             assert xp is np or found is given["out"], "the output is another object"
             return None

@@ -112,6 +112,44 @@ def test_json_under_one_rank_is_told():
     on_ranks(3, job)
 
 
+_METHODS = "transpose squeeze ravel flatten copy conj round sum cumsum mean view argmax any"
+_FUNCTIONS = """
+i0 sinc nan_to_num real imag angle around fix copy transpose squeeze ravel iscomplex isreal square
+abs sqrt array zeros_like ones_like atleast_1d flip sum ptp average nansum isposinf signbit cumsum
+conj sign rint
+"""
+KINDS = {
+    **{f"{m}()": lambda xp, x, m=m: getattr(x, m)() for m in _METHODS.split()},
+    **{f: lambda xp, x, f=f: getattr(xp, f)(x) for f in _FUNCTIONS.split()},
+    "T": lambda xp, x: x.T,
+    "real part": lambda xp, x: x.real,
+    "reshape": lambda xp, x: x.reshape(()),
+    "astype": lambda xp, x: x.astype("f4"),
+    "take": lambda xp, x: x.take(0),
+    "[()]": lambda xp, x: x[()],
+    "[...]": lambda xp, x: x[...],
+    "where": lambda xp, x: xp.where(x > 1, x, 0.0),
+    "select": lambda xp, x: xp.select([x > 1], [x]),
+    "piecewise": lambda xp, x: xp.piecewise(x, [x > 1], [1, 2]),
+    "clip": lambda xp, x: xp.clip(x, 0, 1),
+    "broadcast_to": lambda xp, x: xp.broadcast_to(x, ()),
+    "isclose": lambda xp, x: xp.isclose(x, 2.0),
+    "full_like": lambda xp, x: xp.full_like(x, 3),
+}
+
+
+def test_what_numpy_gives_as_a_scalar_never_changes():
+    def of(xp):
+        return {
+            (k, name): getattr(found, "_fixed", not isinstance(found, np.ndarray))
+            for k, x in enumerate((xp.asarray(np.array(2.0)), xp.asarray(np.array([2.0, 3]))[0]))
+            for name, act in KINDS.items()
+            if not isinstance(found := act(xp, x), tuple)
+        }
+
+    assert of(taskarr) == of(np)
+
+
 PEOPLE = np.array([(3, 0.5), (1, 2.5), (2, 1.5)], [("age", "i4"), ("share", "f8")])
 
 

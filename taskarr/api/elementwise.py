@@ -170,7 +170,8 @@ def _of_one(name: str) -> Callable[[Any], Array]:
     """Public function of one array and nothing else."""
 
     def function(x: Any) -> Array:
-        return _array(functions.applied(name, [asarray(x)._expr]))
+        found = functions.applied(name, [asarray(x)._expr])
+        return Array._of(found, fixed=name != "i0")  # which gives an array in NumPy, too
 
     return _documented(function, name)
 

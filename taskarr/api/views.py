@@ -84,7 +84,7 @@ def _each(arys: tuple[Any, ...], wide: Callable[[tuple[int, ...]], tuple[int, ..
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
     """View repeated to a shape, which can't be written to."""
     array = asarray(array)
-    return array._viewed(views.broadcast_to(array.shape, shape), locked=True)
+    return array._viewed(views.broadcast_to(array.shape, shape), array=True, locked=True)
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
@@ -99,7 +99,9 @@ def _view(name: str) -> Callable[..., Array]:
 
     def function(a: Any, *args: Any, **options: Any) -> Array:
         array = asarray(a)
-        return array._viewed(views.VIEWS[name](array.shape, *args, **options))
+        view = views.VIEWS[name](array.shape, *args, **options)
+        value = name == "flip" and not view.shape  # which NumPy takes by a key without entries
+        return array._viewed(view, array=False if value else None)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"View of an array; see `numpy.{name}`."

@@ -79,8 +79,9 @@ class Views(Handle):
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def _viewed(self, view: Affine, array: bool = True, locked: bool = False) -> Self:
-        """View of this array; of zero dimensions a fixed value unless it is to be an array."""
+    def _viewed(self, view: Affine, array: bool | None = None, locked: bool = False) -> Self:
+        """View of this array; of zero dimensions an array or a value, for None as this one."""
+        array = not self._fixed if array is None else array
         if self._fixed or not (view.shape or array):
             found = self._of(view_of(self._expr, view), fixed=not array)
             found._locked = locked
@@ -174,7 +175,7 @@ class Views(Handle):
             if copy is False and not self._fixed:
                 raise ValueError("Unable to avoid creating a copy while reshaping.")
             found = reshaped(self._expr, sizes)
-            return self._of(elementwise.copied(found) if copy else found, fixed=False)
+            return self._of(elementwise.copied(found) if copy else found, self._fixed)
         view = squeezed(self.shape, sizes)
         return self._through(Shaped(sizes, into)) if view is None else self._viewed(view)
 

@@ -295,7 +295,7 @@ def selection(x: Expr, entries: Sequence[Any]) -> Selection:
     count = max(len(i.shape) for i in indices)
     place = _place(entries, len(shape)) if count else 0
     chosen = Selection(view, tuple(axes), tuple(indices), tuple(ranges), place)
-    check_axes(len(chosen.result))
+    check_axes(len(view.shape) - len(axes) + count)
     return chosen
 
 

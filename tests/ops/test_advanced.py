@@ -319,3 +319,23 @@ def test_columns_and_known_keys_are_cheap(key):
     stages, sends = on_ranks(3, job).value
     assert stages == (1 if key == "rows" else 0)
     assert sends == 0
+
+
+def test_values_are_converted_before_indices_are_broadcast():
+    x, mask = np.zeros((4, 2)), np.array([False, True, True, True])
+    keys = {
+        "that don't fit": (mask, np.array([1, 0])),
+        "out of range": (mask, np.array([1, 0, 7])),
+        "too many": (slice(None), 1, [0]),
+    }
+    checks = [
+        Check(f"{value!r} at indices {name}", written_at, (x,), fixed=(key, value))
+        for name, key in keys.items()
+        for value in (1.5 + 0j, "q", [1j], np.complex128(1), 3)
+    ]
+    verify([(c, CUT[0]) for c in checks], (1, 3), flow=False)
+
+
+def written_at(xp, x, key, value):
+    x[key] = value
+    return x
