@@ -81,18 +81,21 @@ def grain_of(values: list[Any]) -> float:
     return max([float(np.finfo(x.dtype).eps) for x in values if x.dtype.kind in "fc"], default=0)
 
 
-def close(found: np.ndarray, expected: np.ndarray, scale: float, eps: float) -> bool:
+def close(found: np.ndarray, expected: np.ndarray, scale: float, error: float) -> bool:
     if found.dtype.kind == expected.dtype.kind in "SU" and not expected.ndim:
         expected = expected.astype(found.dtype)  # a scalar of text does not keep its width
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return False
     if found.dtype.kind not in "fc":
         return np.array_equal(found, expected)
-    return np.allclose(found, expected, rtol=64 * eps, atol=64 * eps * scale, equal_nan=True)
+    return np.allclose(found, expected, rtol=error, atol=error * scale, equal_nan=True)
 
 
-def hold(program: list[Any], ranks: int, order: int, **options: Any) -> None:
-    """Hold a program's variables, exceptions and plans to what they should be."""
+def hold(program: list[Any], ranks: int, order: int, grains: int = 64, **options: Any) -> None:
+    """Hold a program's variables, exceptions and plans to what they should be.
+
+    ``grains`` is how many rounding units floats may differ by.
+    """
     with quiet():
         expected, errors = play(np, program)
     expected = [np.asarray(x) for x in expected]
@@ -102,9 +105,9 @@ def hold(program: list[Any], ranks: int, order: int, **options: Any) -> None:
     assert raised == errors
     for together in zip(*plans, strict=True):
         check_together(together)
-    scale, eps = scale_of(expected), grain_of(expected)
+    scale, error = scale_of(expected), grain_of(expected) * grains
     for number, (x, y) in enumerate(zip(found, expected, strict=True)):
-        assert close(x, y, scale, eps), f"variable {number}: {x!r}, NumPy {y!r}"
+        assert close(x, y, scale, error), f"variable {number}: {x!r}, NumPy {y!r}"
     flowed.append(ran.flowed)
 
 
@@ -147,9 +150,12 @@ large = st.builds(
     block=pick(1 << 12, 1 << 16, None),
 )
 def test_programs_of_larger_arrays(first, rest, ranks, block):
-    """Blocks of many tiles, bricks of many blocks, and the default settings."""
+    """Blocks of many tiles, bricks of many blocks, and the default settings.
+
+    Under a mask NumPy adds up one by one: its variance of 20,000 numbers is off by 100 units.
+    """
     rest = [step for step in rest if getattr(step, "name", "") != "prod"]
-    hold([*first, *rest], ranks, 0, block=block, replicate=block is None)
+    hold([*first, *rest], ranks, 0, 512, block=block, replicate=block is None)
 
 
 def test_messages_flowed():

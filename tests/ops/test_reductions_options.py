@@ -217,6 +217,23 @@ def test_dtypes_of_variance_and_mean():
     verify(checks, ranks=(1, 3), placings=CUT[:2])
 
 
+def test_sums_are_written_to_outputs_before_they_are_divided():
+    def into(name, out, where):
+        def act(xp, a):
+            options = {} if where is None else {"where": where}
+            return getattr(xp, name)(a, axis=0, dtype="i8", out=xp.zeros(5, out), **options)
+
+        return act
+
+    masks = (None, True, np.array([True, False, True, True, False]), False)
+    checks = [
+        Check(f"{name} {out} {mask}", into(name, out, mask), (data() * 9,), False)
+        for name, out, mask in product(("mean", "var"), ("f4", "f8", "i8"), masks)
+        if out != "i8" or mask is None
+    ]
+    verify(checks, ranks=(1, 3), placings=CUT[:2], flow=False)
+
+
 def test_positional_arguments_have_numpys_order():
     x = data()
     acts = {

@@ -83,17 +83,17 @@ def _sum_of(x: Expr, where: Any, result: np.dtype, place: dict[str, Any]) -> tup
 def mean(name: str, function: Function, x: Expr, given: Given) -> Expr:
     """Node of a mean, of all elements or of those that a mask takes.
 
-    Into an output of integers NumPy writes the sum before it divides it; so does this.
+    NumPy writes the sum into an output before it divides it; so does this, where one of them is of
+    integers.
     """
     if 0 in x.shape:
         return of_nothing(function, x, given)
     result = _as_wide_as_output(result_dtype(function, x, given), given)
-    narrow = "out" in given and given["out"].dtype.kind in "biu"
-    if "where" not in given and not narrow:
+    rounded = _of_integers(result, given)
+    if "where" not in given and rounded is None:
         return spread("mean", x, result, given)
-    total = given["out"].dtype if narrow else wide(result)
     found, count = _sum_of(x, given.get("where", True), wide(result), place_of(x, given))
-    return combined(MEAN, [cast(found, total), count], total if narrow else result)
+    return combined(MEAN, [cast(found, rounded or wide(result)), count], rounded or result)
 
 
 def variance(name: str, function: Function, x: Expr, given: Given) -> Expr:
@@ -112,6 +112,12 @@ def _as_wide_as_output(result: np.dtype, given: Given) -> np.dtype:
     out = given["out"].dtype if "out" in given else result
     same = out.kind == result.kind and given.get("dtype") is None
     return np.result_type(result, out) if same and result.kind in "fc" else result
+
+
+def _of_integers(total: np.dtype, given: Given) -> np.dtype | None:
+    """Dtype of an output that a sum is written to before it is divided, if that may matter."""
+    out = given["out"].dtype if "out" in given else None
+    return out if out is not None and {out.kind, total.kind} & set("biu") else None
 
 
 def _is_narrow(x: Expr, dtype: Any) -> bool:
@@ -141,9 +147,10 @@ def _variance(name: str, last: Kernel, x: Expr, result: np.dtype, given: Given) 
     else:
         apart = apply("multiply", [apart, apart])
     total, count = _sum_of(apart, where, real, place)
-    found = combined(last, [total, count, ddof], real)
+    rounded = _of_integers(real, given)
+    found = combined(last, [cast(total, rounded or real), count, ddof], rounded or real)
     found = apply("sqrt", [found]) if name.endswith("std") else found
-    return cast(found, result)
+    return cast(found, rounded or result)
 
 
 # ---------------------------------------------------------------------- all but NaN
