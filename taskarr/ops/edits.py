@@ -11,9 +11,9 @@ from taskarr.geometry.view import broadcast
 from taskarr.ops import advanced, write
 from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import apply, empty_like, select
-from taskarr.ops.gather import KNOWN, gather
+from taskarr.ops.gather import gather
 from taskarr.ops.keys import view_of_key
-from taskarr.ops.known import everywhere
+from taskarr.ops.known import KNOWN, everywhere
 from taskarr.ops.nonzero import numbered
 from taskarr.ops.operands import replicated_host
 from taskarr.ops.patterns import index_along

@@ -12,14 +12,11 @@ from taskarr.geometry.rows import beside, following, has_whole_rows, is_cut, is_
 from taskarr.geometry.view import Affine, broadcast, broadcast_shapes
 from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.keys import from_start, view_of_key
-from taskarr.ops.known import everywhere, known
-from taskarr.ops.operands import LARGEST_BLOCK, iteration_layout, layout_for
+from taskarr.ops.known import KNOWN, everywhere, known
+from taskarr.ops.operands import iteration_layout, layout_for
 from taskarr.ops.reductions import reduce
 from taskarr.ops.views import expand_dims, moveaxis
 from taskarr.ops.write import OWN
-
-KNOWN = LARGEST_BLOCK
-"""Bytes of an index up to which every rank may be given all of it."""
 
 FEW = 64
 """Length up to which an axis is too short to be cut alone."""

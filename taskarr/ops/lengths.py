@@ -12,9 +12,8 @@ from taskarr.geometry.layout import Layout
 from taskarr.ops import advanced
 from taskarr.ops.creation import Placement
 from taskarr.ops.elementwise import apply, cast, copied
-from taskarr.ops.gather import KNOWN
 from taskarr.ops.keys import check_range, view_of_key
-from taskarr.ops.known import known
+from taskarr.ops.known import known_index
 from taskarr.ops.operands import layout_for, replicated_host
 from taskarr.ops.patterns import index_along
 from taskarr.ops.picks import flat_where
@@ -135,12 +134,7 @@ def _places(obj: Any, length: int) -> np.ndarray:
     if isinstance(obj, slice):
         return np.arange(*obj.indices(length))
     if isinstance(obj, Expr):
-        if prod(obj.shape) * obj.dtype.itemsize > KNOWN:
-            raise NotImplementedError(
-                f"insert() at {prod(obj.shape)} places: every rank gets all of an index, which may "
-                f"have {KNOWN >> 20} MiB; insert in parts"
-            )
-        obj = np.array(known([obj], "insert()")[0])
+        obj = known_index(obj, "insert()")
     found = np.array(obj)
     if found.dtype == np.bool_:
         if obj.ndim != 1:  # which lists don't have, and NumPy refuses them so

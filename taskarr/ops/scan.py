@@ -15,6 +15,7 @@ from taskarr.kernel.scan import Accumulation
 from taskarr.ops.elementwise import apply, cast, copied, select
 from taskarr.ops.joining import joined
 from taskarr.ops.keys import view_of_key
+from taskarr.ops.known import known_index
 from taskarr.ops.operands import layout_for, settled
 from taskarr.ops.reductions.arguments import cleaned, into
 from taskarr.ops.reductions.asked import Given, of_nothing, result_dtype
@@ -171,25 +172,24 @@ def reduceat(
     Parameters
     ----------
     indices
-        Where stretches begin, a NumPy array or a list that is the same on all ranks.
+        Where stretches begin: distributed, or a NumPy array or a list.
 
     Raises
     ------
     IndexError
         When an index is out of range.
     NotImplementedError
-        As `stretches`.
+        As `stretches`, and for a distributed index of more than 64 MiB.
     TypeError, ValueError, numpy.exceptions.AxisError
         As NumPy.
     """
     if isinstance(indices, Expr):
-        raise TypeError(
-            f"{function.__name__}.reduceat() takes indices that all ranks know: indices.numpy()"
-        )
+        indices = known_index(indices, f"{function.__name__}.reduceat()")
     given = _given(axis=axis, dtype=dtype, out=out)
     if not isinstance(indices, np.ndarray):
         indices = np.asarray(indices).astype(np.intp)
-    beyond = np.full_like(indices, 2)  # the two elements that NumPy is asked with
+    first = indices[:1] if indices.ndim else indices
+    beyond = np.full_like(first, 2)  # the two elements that NumPy is asked with
     with suppress(IndexError):  # when all that it looks at before the indices is in order
         result_dtype(_asking(function.reduceat, beyond), x, given, reduces=False)
     axis, name = _axis_of(x, axis), f"{function.__name__}.reduceat"
@@ -197,8 +197,7 @@ def reduceat(
     wrong = starts[(starts < 0) | (starts >= n)]
     if len(wrong):
         raise IndexError(f"index {wrong[0]} out-of-bounds in {name} [0, {n})")
-    nothing = np.zeros_like(indices)
-    result = result_dtype(_asking(function.reduceat, nothing), x, given, reduces=False)
+    result = result_dtype(_asking(function.reduceat, np.zeros_like(first)), x, given, reduces=False)
     if dtype is None and NAMES.get(function.__name__) in CASTING:
         result = in_output(result, x.dtype, given)
     return into(stretches(function, x, axis, starts, result), out)

@@ -19,6 +19,7 @@ from taskarr.ops import advanced
 from taskarr.ops.elementwise import cast
 from taskarr.ops.joining import joined
 from taskarr.ops.keys import view_of_key
+from taskarr.ops.known import KNOWN
 from taskarr.ops.operands import layout_for, settled
 from taskarr.ops.reductions.ufuncs import is_associative, ufunc_reduce
 from taskarr.ops.ufuncs import known_as
@@ -28,9 +29,6 @@ FEW = 64
 
 LARGE = 1 << 22
 """Elements over which one of many is a reduction of its own, unless all are about as large."""
-
-KNOWN = 64 << 20
-"""Bytes of row numbers that every rank may get."""
 
 
 def stretches(function: np.ufunc, x: Expr, axis: int, starts: np.ndarray, dtype: np.dtype) -> Expr:
