@@ -30,6 +30,9 @@ log = logging.getLogger("taskarr")
 UNASKED = "pending operations"
 """Call of a run that nobody asked for."""
 
+BY_PART = "saving a part"
+"""Call of a run that computes rows which no other run computes again."""
+
 
 def collect(targets: Sequence[Expr]) -> list[Expr]:
     """Nodes that the targets need, each once, inputs first; held nodes end the search."""
@@ -224,8 +227,8 @@ def _within(
 
     ``room`` is what is free now, of which budget.
 
-    A hint names what is held and does not fit; not within a statement, some of whose temporaries
-    still look as if they were held.
+    A hint names what is held, does not fit and will be computed again; not within a statement, some
+    of whose temporaries still look as if they were held.
     """
     sizes = {
         k: node.dtype.itemsize * node.layout.fullest
@@ -238,7 +241,7 @@ def _within(
         wishes = [Wish(k, sizes[k], _is_costly(nodes[k])) for k in sizes if bits >> k & 1]
         for wish in over_budget(wishes, free):
             bits &= ~(1 << wish.position)
-            if wish.costly and call != UNASKED:
+            if wish.costly and call not in (UNASKED, BY_PART):
                 _hint(here, nodes[wish.position], wish.nbytes)
         free -= sum([wish.nbytes for wish in wishes if bits >> wish.position & 1])
     most = max(free, budget // STORABLE)

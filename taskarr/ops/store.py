@@ -17,7 +17,7 @@ import numpy as np
 
 from scheduler import World
 from scheduler.comm.where import user_line
-from taskarr.evaluate import collect, run
+from taskarr.evaluate import BY_PART, collect, run
 from taskarr.expr import (
     FILE,
     Elementwise,
@@ -212,13 +212,13 @@ def save(path: Any, x: Expr) -> None:
     checked_dtype(x.dtype)
     parts = _parts(x)
     first = next(parts)
-    run([first[1]], "save")
+    run([first[1]], "save" if first[1].shape == x.shape else BY_PART)
     agree(world, f"save {user_line()}")
     made: tuple[str, int] | None = None
     try:
         made = together(world, lambda: _create(name, x.shape, x.dtype), "save", rank=0)
         for part in chain([first], parts):
-            run([part[1]], "save")
+            run([part[1]], BY_PART)
             together(world, bound(_write_part, made, *part), "save")
         together(world, lambda: os.replace(made[0], name), "save", rank=0)
     except BaseException:

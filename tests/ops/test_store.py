@@ -286,7 +286,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path):
 
 
 @pytest.mark.parametrize("placing", LAYOUTS[:5], ids=str)
-def test_large_pending_arrays_are_saved_in_parts(tmp_path, placing):
+def test_large_pending_arrays_are_saved_in_parts(tmp_path, placing, caplog):
     x = numbers((23, 4))
     y = x[::-1] * 2 - x.mean(axis=0)
 
@@ -299,6 +299,7 @@ def test_large_pending_arrays_are_saved_in_parts(tmp_path, placing):
     for n in (1, 2, 3):
         ran = on_ranks(n, job, memory=64, alike=False)
         assert sum(ran.values) == 2 * x.nbytes
+        assert not caplog.messages
         np.testing.assert_allclose(np.load(tmp_path / "y.npy"), y, rtol=1e-14)
         np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), 2 * x.T)
 
