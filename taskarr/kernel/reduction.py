@@ -237,13 +237,12 @@ def _merge_pairs(
     if count < MANY or any(r.row.together is None for r in reductions):
         return found
     shape = states[0][0].shape
-    if prod(shape) != 1 or any(
-        node[:2] != ((i + k) << level, level) for k, node in enumerate(found)
-    ):
+    in_a_row = all(part[:2] == ((i + k) << level, level) for k, part in enumerate(found))
+    if prod(shape) != 1 or not in_a_row:
         return found
     lows, highs = [], []
     values = [
-        xp.concatenate([node[2][k][0].reshape(1) for node in found]) for k in range(len(reductions))
+        xp.concatenate([part[2][k][0].reshape(1) for part in found]) for k in range(len(reductions))
     ]
 
     def node(k: int) -> tuple[int, int, list[State]]:
