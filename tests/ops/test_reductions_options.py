@@ -234,6 +234,18 @@ def test_sums_are_written_to_outputs_before_they_are_divided():
     verify(checks, ranks=(1, 3), placings=CUT[:2], flow=False)
 
 
+def test_initial_values_need_only_fit_the_output():
+    def into(out, initial):
+        return lambda xp, a: xp.sum(a, axis=0, initial=initial, out=xp.zeros(5, out))
+
+    checks = [
+        Check(f"{initial} in {out}", into(out, initial), (np.ones((7, 5), "u2"),))
+        for out in ("i1", "i8", "f8", "u1", "f4")
+        for initial in (-3, 1000, 2.5)
+    ]
+    verify(checks, ranks=(1, 3), placings=CUT[:2], flow=False)
+
+
 def test_positional_arguments_have_numpys_order():
     x = data()
     acts = {

@@ -10,7 +10,7 @@ import numpy as np
 from taskarr import faults
 from taskarr.expr import Expr, filled
 from taskarr.geometry.view import broadcast
-from taskarr.ops.operands import checked_dtype, layout_for
+from taskarr.ops.operands import SCALARS, checked_dtype, layout_for
 from taskarr.ops.reductions.node import axes_of, kept_shape
 
 Given = dict[str, Any]
@@ -97,7 +97,10 @@ def _called(
 ) -> Any:
     """What NumPy's function gives for a few elements instead of an array of a shape."""
     options = {key: _stand_in(value) for key, value in given.items() if key != "out"}
-    found = function(sample, **options)
+    plain = options
+    if "out" in given and type(options.get("initial")) in SCALARS:  # whose dtype it need not fit
+        plain = {**options, "initial": np.zeros((), sample.dtype)[()]}
+    found = function(sample, **plain)
     if "out" in given:
         fits = shape is None or _fits(shape, given)
         form = np.shape(found) if fits else (*np.shape(found), 3)

@@ -65,14 +65,14 @@ def in_output(result: np.dtype, dtype: np.dtype, given: Given) -> np.dtype:
 def _initial(value: Any, result: np.dtype, out: Expr | None) -> Any:
     """What a reduction starts from, as NumPy makes it the result's; None for nothing.
 
-    NumPy puts it into the output first, whose dtype it takes on.
+    It has to fit the dtype of the loop; then NumPy puts it into the output, whose dtype it takes on.
     """
     if value is None:
         return None
     if isinstance(value, Expr):
         return cast(value, result)
-    first = np.full((), value, result if out is None else out.dtype)
-    return first.astype(result)[()]
+    first = np.full((), value, result)
+    return first.astype(result if out is None else out.dtype).astype(result)[()]
 
 
 def _identity(name: str, result: np.dtype) -> Any:
