@@ -166,6 +166,7 @@ RECORDS = {
     "length": lambda xp, a: len(a[2]),
     "hash": lambda xp, a: {a[0][1]: "half"}[0.5],
     "written": renumbered,
+    "a bool is no number": lambda xp, a: a[1][True].shape,
     "number too large": lambda xp, a: a[0][2],
     "number too small": lambda xp, a: a[0][-3],
     "written too far": lambda xp, a: operator.setitem(xp.copy(a)[0], 2, 1),

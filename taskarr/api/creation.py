@@ -107,7 +107,7 @@ def asarray(
     >>> print(taskarr.asarray([[1, 2], [3, 4]]).sum(axis=0))
     [4 6]
     """
-    a = _stacked(a)
+    a = _stacked(a, dtype)
     if isinstance(a, Array):
         as_it_is = dtype is None and order is None and not copy and not layout
         return a if as_it_is else _from_array(a, dtype, order, copy, layout)
@@ -143,11 +143,11 @@ def _from_array(a: Array, dtype: Any, order: Any, copy: bool | None, layout: Pla
     return new(node)
 
 
-def _stacked(a: Any) -> Any:
+def _stacked(a: Any, dtype: Any) -> Any:
     """Nested lists that hold distributed arrays with axes, as one array; others as they are."""
     if isinstance(a, Array) or not any(x.ndim for x in _arrays_in(a)):
         return a
-    parts = [asarray(x) for x in a]
+    parts = [asarray(x, dtype) for x in a]
     shapes = {x.shape for x in parts}
     if len(shapes) > 1:
         raise ValueError(
@@ -197,7 +197,7 @@ def array(
 
     Layout arguments as `asarray`.
     """
-    object = _stacked(object)
+    object = _stacked(object, dtype)
     if isinstance(object, Array):
         found = _from_array(object, dtype, order, copy, layout)
         lead = max(0, ndmin - found.ndim)

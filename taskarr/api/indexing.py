@@ -5,6 +5,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from taskarr import fetch
 from taskarr.api.creation import Placed, asarray, new, ones, placement
 from taskarr.api.patterns import diag
 from taskarr.arrays import Array, node_of
@@ -156,13 +157,20 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Write where a mask is true: to each element the value at its flat index, in turns."""
     target = _target("putmask", a)
-    target._become(edits.putmask(target._expr, target._near(mask), node_of(values)))
+    target._become(edits.putmask(target._expr, target._near(mask), _or_scalar(values)))
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Write values, one after the other and repeated as needed, where a mask is true."""
     target = _target("place", arr)
-    target._become(edits.place(target._expr, target._near(mask), node_of(vals)))
+    target._become(edits.place(target._expr, target._near(mask), _or_scalar(vals)))
+
+
+def _or_scalar(values: Any) -> Any:
+    """Values as a node; one as NumPy's scalar, which is cast where an array is refused."""
+    if isinstance(values, Array) and values._fixed:
+        return fetch.whole([values._expr], "writing a value")[0][()]
+    return node_of(values)
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

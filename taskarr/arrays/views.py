@@ -22,7 +22,7 @@ class Views(Handle):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Self:
-        if self._is_record() and isinstance(key, int | np.integer):
+        if self._is_record() and _is_number(key):
             return self._of(self._field(self._name(key)).get(self._expr))
         if is_basic(key):
             dots = any(entry is Ellipsis for entry in as_tuple(key))
@@ -38,7 +38,7 @@ class Views(Handle):
         if self._fixed:
             raise TypeError("a value of zero dimensions does not support item assignment")
         self._check_writable()
-        if self._is_record() and isinstance(key, int | np.integer):
+        if self._is_record() and _is_number(key):
             key = self._name(key)
         basic = is_basic(key)
         value = to_write(value, self.dtype, basic)
@@ -248,6 +248,10 @@ def _as_array(value: Any) -> Any:
 def _is_array(entry: Any) -> bool:
     """Whether an entry of a basic key is an array of zero dimensions, for which NumPy copies."""
     return isinstance(entry, np.ndarray) or (isinstance(entry, Handle) and not entry._fixed)
+
+
+def _is_number(key: Any) -> bool:
+    return isinstance(key, int | np.integer) and not isinstance(key, bool)
 
 
 def _names_fields(key: Any) -> bool:

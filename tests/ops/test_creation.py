@@ -205,6 +205,7 @@ def test_lists_of_distributed_arrays_are_stacked():
         "beside values": lambda xp, a, b: xp.array([a[:2], [a.sum(), 1]]),
         "dtype": lambda xp, a, b: xp.array([b, b], "f4", ndmin=3),
         "none": lambda xp, a, b: xp.array([a[:0], b[:0]]),
+        "each as integers": lambda xp, a, b: xp.array([a / 2, [0.5] * 7], "i8"),
         "other lengths": lambda xp, a, b: xp.array([a, b[:3]]),
         "other depths": lambda xp, a, b: xp.array([a, [a]]),
     }

@@ -184,6 +184,8 @@ def test_writes_to_short_arrays():
         "put no values clipped": written("put", [0], [], mode="clip"),
         "put nothing of no values": written("put", [], []),
         "putmask": lambda xp, a: xp.putmask(a, a > -1, 9) or a,
+        "putmask of a value": lambda xp, a: xp.putmask(a, a > -1, xp.ones(3).mean() * 2.5) or a,
+        "place of a value": lambda xp, a: xp.place(a, a > -1, xp.ones(3).mean() * 2.5) or a,
         "place": lambda xp, a: xp.place(a, a > -1, [9, 8]) or a,
         "copyto": written("copyto", 7),
     }

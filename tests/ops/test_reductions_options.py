@@ -386,3 +386,24 @@ def test_no_sum_is_minus_zero():
         for p in CUT[:2]
     ]
     verify(checks, (1, 3), flow=False)
+
+
+X = np.arange(35).reshape(7, 5) * 3 % 11
+NARROW = {
+    "big-endian variance": lambda xp, x, t: xp.var(x.astype(">f4"), axis=0),
+    "big-endian deviation": lambda xp, x, t: x.astype(">c8").std(axis=1),
+    "text as numbers": lambda xp, x, t: np.subtract.reduce(t, dtype="f8"),
+    "product of text": lambda xp, x, t: xp.prod(t, dtype="i8"),
+    "largest text": lambda xp, x, t: np.maximum.reduceat(t, [0, 2], dtype="f8"),
+    "running text": lambda xp, x, t: xp.cumprod(t, dtype="i8"),
+    "deviation": lambda xp, x, t: x.std(axis=0, dtype="i8", out=xp.zeros(5)),
+    "nanmean": lambda xp, x, t: xp.nanmean(x.astype("f4"), axis=0, out=xp.zeros(5)),
+    "complex": lambda xp, x, t: xp.mean(x.astype("f4"), axis=0, out=xp.zeros(5, "c16")),
+}
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a GPU has neither text nor other byte orders")
+def test_narrow_and_foreign_elements():
+    operands = X, np.array(["1", "2", "3", "7"])
+    checks = [Check(name, act, operands, exact=False) for name, act in NARROW.items()]
+    verify([(c, p) for c in checks for p in CUT[:2]], (1, 3), flow=False)

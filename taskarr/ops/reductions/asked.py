@@ -62,7 +62,8 @@ def _dtype(
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         length = 2 if ndim <= 16 else 1  # of many axes the sample would fill memory
-        found = _called(function, np.zeros((length,) * ndim, dtype), given, shape)
+        make = np.ones if dtype.kind in "SU" else np.zeros  # text that is a number, too
+        found = _called(function, make((length,) * ndim, dtype), given, shape)
     return checked_dtype(np.asarray(found).dtype)
 
 
@@ -100,12 +101,23 @@ def _called(
     plain = options
     if "out" in given and type(options.get("initial")) in SCALARS:  # whose dtype it need not fit
         plain = {**options, "initial": np.zeros((), sample.dtype)[()]}
-    found = function(sample, **plain)
+    try:
+        found = function(sample, **plain)
+    except TypeError:
+        if "out" not in given or shape is None:
+            raise
+        return function(sample, **options, out=_output(sample, given))
     if "out" in given:
         fits = shape is None or _fits(shape, given)
         form = np.shape(found) if fits else (*np.shape(found), 3)
         function(sample, **options, out=np.empty(form, given["out"].dtype))
     return found
+
+
+def _output(sample: np.ndarray, given: Given) -> np.ndarray:
+    """Output of a reduction of the sample, of the dtype that is given."""
+    axes, keepdims = axes_of(sample.ndim, given.get("axis")), bool(given.get("keepdims", False))
+    return np.empty(kept_shape(sample.shape, axes, keepdims), given["out"].dtype)
 
 
 def _fits(shape: tuple[int, ...], given: Given) -> bool:

@@ -108,10 +108,12 @@ def variance(name: str, function: Function, x: Expr, given: Given) -> Expr:
 
 
 def _as_wide_as_output(result: np.dtype, given: Given) -> np.dtype:
-    """Dtype of a mean, wider if an output of the same kind is."""
+    """Dtype of a mean of floats, wider if an output is."""
     out = given["out"].dtype if "out" in given else result
-    same = out.kind == result.kind and given.get("dtype") is None
-    return np.result_type(result, out) if same and result.kind in "fc" else result
+    if given.get("dtype") is not None or not {out.kind, result.kind} <= set("fc"):
+        return result
+    wider = np.result_type(result, out)
+    return wider if result.kind == "c" else np.zeros((), wider).real.dtype
 
 
 def _of_integers(total: np.dtype, given: Given) -> np.dtype | None:
@@ -183,7 +185,7 @@ def nan_mean(name: str, function: Function, x: Expr, given: Given) -> Expr:
     """Node of ``nanmean``."""
     if x.dtype.kind not in "fc" or 0 in x.shape:
         return mean(name, function, x, given)
-    result = result_dtype(function, x, given)
+    result = _as_wide_as_output(result_dtype(function, x, given), given)
     where = _valid(x, given)["where"]
     with np.errstate(invalid="ignore"):
         return combined(MEAN, _sum_of(x, where, wide(result), place_of(x, given)), result)
@@ -193,7 +195,7 @@ def nan_variance(name: str, function: Function, x: Expr, given: Given) -> Expr:
     """Node of ``nanvar`` or ``nanstd``."""
     if x.dtype.kind not in "fc" or 0 in x.shape:
         return variance(name.removeprefix("nan"), function, x, given)
-    result = result_dtype(function, x, given)
+    result = _as_wide_as_output(result_dtype(function, x, given), given)
     given = {**_valid(x, given), "ddof": _plain_number(given.get("ddof", 0))}
     return _variance(name, NANVARIANCE, x, result, given)
 

@@ -65,7 +65,7 @@ def in_output(result: np.dtype, dtype: np.dtype, given: Given) -> np.dtype:
 def _initial(value: Any, result: np.dtype, out: Expr | None) -> Any:
     """What a reduction starts from, as NumPy makes it the result's; None for nothing.
 
-    It has to fit the dtype of the loop; then NumPy puts it into the output, whose dtype it takes on.
+    It has to fit the dtype of the loop; then NumPy puts it into the output and takes on its dtype.
     """
     if value is None:
         return None

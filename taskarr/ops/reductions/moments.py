@@ -25,7 +25,7 @@ def loop_of(source: np.dtype, merged: np.dtype) -> np.dtype:
     """Dtype in which a segment is summed: its own if that is merged so, half floats as single."""
     if wide(source) != merged:
         return merged
-    return np.dtype("f4") if source.char == "e" else source
+    return np.dtype("f4") if source.char == "e" else source.newbyteorder("=")
 
 
 def mean(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
