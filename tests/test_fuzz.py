@@ -87,7 +87,7 @@ def close(found: np.ndarray, expected: np.ndarray, scale: float, error: float) -
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return False
     if found.dtype.kind not in "fc":
-        return np.array_equal(found, expected)
+        return np.array_equal(found, expected, equal_nan=found.dtype.kind in "mM")
     found, expected = (x.astype(np.result_type(x.dtype, "f8")) for x in (found, expected))
     return np.allclose(found, expected, rtol=error, atol=error * scale, equal_nan=True)
 
