@@ -5,12 +5,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from taskarr import fetch
 from taskarr.api.creation import Placed, asarray, new, ones, placement
 from taskarr.api.patterns import diag
 from taskarr.arrays import Array, node_of
 from taskarr.arrays.calling import mask_of, outputs
-from taskarr.arrays.writing import to_write
+from taskarr.arrays.writing import scalar_of, to_write
 from taskarr.expr import Expr
 from taskarr.ops import edits, lengths, picks, triangles, views
 from taskarr.ops.patterns import INDEX
@@ -150,8 +149,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Write values at an index of their own in each row along an axis."""
     target = _target("put_along_axis", arr)
-    new = to_write(values, target.dtype)
-    target._become(edits.put_along_axis(target._expr, node_of(indices), new, axis))
+    written = to_write(values, target.dtype)
+    target._become(edits.put_along_axis(target._expr, node_of(indices), written, axis))
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
@@ -169,7 +168,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def _or_scalar(values: Any) -> Any:
     """Values as a node; one as NumPy's scalar, which is cast where an array is refused."""
     if isinstance(values, Array) and values._fixed:
-        return fetch.whole([values._expr], "writing a value")[0][()]
+        return scalar_of(values, "writing a value")
     return node_of(values)
 
 

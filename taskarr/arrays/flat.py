@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from scheduler.comm.where import user_place
-from taskarr import faults, fetch
+from taskarr import faults
 from taskarr.arrays.handle import Handle, node_of
-from taskarr.arrays.writing import to_write
+from taskarr.arrays.writing import scalar_of, to_write
 from taskarr.expr import Expr
 from taskarr.ops import edits, write
 from taskarr.ops.elementwise import cast, copied
@@ -135,8 +135,7 @@ class Flat:
         if isinstance(key, slice):
             return key
         if isinstance(key, Handle) and key._fixed:
-            (found,) = fetch.whole([key._expr], "reading a key")
-            key = found[()]
+            key = scalar_of(key, "reading a key")
         if not isinstance(key, np.ndarray | Handle):
             is_index = hasattr(key, "__index__") and not isinstance(key, bool)
             return self._index(key) if is_index else self._as_numpy_reads(key)

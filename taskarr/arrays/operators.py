@@ -9,6 +9,7 @@ import numpy as np
 from taskarr import fetch, protocols
 from taskarr.arrays.calling import called
 from taskarr.arrays.handle import Handle, node_of
+from taskarr.arrays.writing import scalar_of
 from taskarr.ops import elementwise, ufuncs
 
 OPERANDS = (Handle, complex, float, int, np.generic, np.ndarray, str, bytes, list, tuple, range)
@@ -154,7 +155,7 @@ class Operators(Handle):
         return self._fixed and self.dtype.kind in "SU" and isinstance(other, int)
 
     def _text(self) -> Any:
-        return fetch.whole([self._expr], "repeating text")[0][()]
+        return scalar_of(self, "repeating text")
 
     def _times(self) -> int:
         return fetch.single(self._expr, operator.index)

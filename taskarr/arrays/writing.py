@@ -25,7 +25,12 @@ def to_write(value: Any, dtype: np.dtype, one_by_one: bool = False) -> Any:
         return node_of(value)
     if not _is_other(value.dtype, dtype, one_by_one):
         return node_of(value)
-    (found,) = fetch.whole([value._expr], "writing a value")
+    return scalar_of(value, "writing a value")
+
+
+def scalar_of(value: Handle, call: str) -> Any:
+    """NumPy's scalar of a value of zero dimensions, on every rank. Collective."""
+    (found,) = fetch.whole([value._expr], call)
     return found[()]
 
 
