@@ -34,9 +34,14 @@ def lengths_of(bounds: Bounds) -> tuple[int, ...]:
     return tuple(np.diff(bounds).tolist())
 
 
+SIZES = (MIB, 3 * MIB // 2, 3 * MIB, 6 * MIB, 12 * MIB)
+"""Bytes of a block. NumPy sums by halves down to at most 128 elements: these end at about 96, its
+fastest, where a power of two ends at 64 or 128."""
+
+
 def block_bytes(nbytes: int, setting: int | None) -> int:
-    """Bytes that a block should hold unless set: ``nbytes / 256`` in whole MiB, at most 16."""
-    wanted = setting or min(max(-(-nbytes // (256 * MIB)), 1), 16) * MIB
+    """Bytes that a block should hold unless set: ``nbytes / 256``, as one of `SIZES`."""
+    wanted = setting or next((size for size in SIZES if nbytes <= 256 * size), SIZES[-1])
     return max(wanted, -(-nbytes // MOST_BLOCKS))
 
 

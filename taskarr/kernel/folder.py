@@ -1,6 +1,5 @@
 """Folding the segments of a block into the states of its reductions."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -64,18 +63,12 @@ class Folder:
         more = (([lo for lo, _ in place], reduction.options),) if reduction.row.located else ()
         return reduction.row.partial(xp, values, reduction.axes, self.fields, *more)
 
-    def totals(self, values: Any, sizes: Sequence[int], place: Box) -> list[State] | None:
-        """States of segments of these sizes, one behind the other; None if not at one go."""
-        row, ndim = self.reduction.row, len(self.reduction.axes)
-        if row.located:
-            return [self.segment(values, values.shape, place)] * len(sizes)
-        if row.together is None:
+    def totals(self, values: Any, starts: np.ndarray) -> Any:
+        """Results of segments that begin at ``starts``, as one array; None if not at one go."""
+        together = self.reduction.row.together
+        if together is None:
             return None
-        starts = np.cumsum([0, *sizes[:-1]])
-        found = row.together(self.xp, values.reshape(-1), starts, self.fields)
-        if found is None:
-            return None
-        return [(found[k : k + 1].reshape((1,) * ndim),) for k in range(len(sizes))]
+        return together(self.xp, values.reshape(-1), starts, self.fields)
 
     def add(self, values: Any, number: int, place: Box) -> None:
         """Fold in the values of a segment of the block, in C order."""

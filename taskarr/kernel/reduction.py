@@ -233,20 +233,38 @@ def _merge_pairs(
 ) -> list[tuple[int, int, list[State]]]:
     """Nodes left when neighbours have been combined level by level, if they are many numbers."""
     first, level, states = found[0]
-    i, count = first >> level, len(found)
-    if count < MANY or any(r.row.together is None for r in reductions):
+    if len(found) < MANY or any(r.row.together is None for r in reductions):
         return found
-    shape = states[0][0].shape
+    i, shape = first >> level, states[0][0].shape
     in_a_row = all(part[:2] == ((i + k) << level, level) for k, part in enumerate(found))
     if prod(shape) != 1 or not in_a_row:
         return found
-    lows, highs = [], []
     values = [
         xp.concatenate([part[2][k][0].reshape(1) for part in found]) for k in range(len(reductions))
     ]
+    left = merge_numbers((level, i), values, reductions, xp)
+    return [
+        (k << level, level, [(v.reshape(shape),) for v in numbers]) for (level, k), numbers in left
+    ]
 
-    def node(k: int) -> tuple[int, int, list[State]]:
-        return (i + k) << level, level, [(v[k : k + 1].reshape(shape),) for v in values]
+
+def merge_numbers(
+    first: Node, values: list[Any], reductions: Sequence[Reduction], xp: ModuleType
+) -> list[tuple[Node, list[Any]]]:
+    """Nodes left when pairs have been combined level by level, and their numbers, in order.
+
+    Parameters
+    ----------
+    first
+        The first of nodes in a row.
+    values
+        Per reduction an array with the number of each node.
+    """
+    (level, i), count = first, len(values[0])
+    lows, highs = [], []
+
+    def node(k: int) -> tuple[Node, list[Any]]:
+        return (level, i + k), [v[k : k + 1] for v in values]
 
     while count > 1:
         if i & 1:

@@ -6,6 +6,8 @@ from math import prod
 from operator import add, itemgetter
 from typing import Any
 
+import numpy as np
+
 from taskarr.backend import Backend
 from taskarr.faults import NOBODY
 from taskarr.geometry.region import Box, box_shape, box_size
@@ -58,7 +60,14 @@ class Found:
     kept: list[int]
 
 
-def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Found]:
+@dataclass(slots=True)
+class Totals:
+    """What blocks one behind the other along the first axis gave: a number each, of one fold."""
+
+    values: Any
+
+
+def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Found] | Totals:
     """Run the program over whole blocks, tile by tile.
 
     Parameters
@@ -68,7 +77,7 @@ def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Fo
 
     Returns
     -------
-    list of Found
+    list of Found, or Totals
         One entry per block.
     """
     step = _Stepper(program, frame)
@@ -77,7 +86,8 @@ def run_blocks(program: Program, frame: Frame, blocks: Sequence[Box]) -> list[Fo
         if box_size(around) == sum(map(box_size, blocks)):
             step.block(around)
             return [Found([], []) for _ in blocks]
-    return step.together(blocks) or [step.block(box) for box in blocks]
+    found = step.together(blocks) if len(blocks) > 1 else None
+    return found or [step.block(box) for box in blocks]
 
 
 def _is_free(program: Program, backend: Backend) -> bool:
@@ -145,29 +155,34 @@ class _Stepper:
         self.memory: dict[int, Any] = {}
         self.scratch: dict[tuple[int, ...], list[Any]] = {}
 
-    def together(self, blocks: Sequence[Box]) -> list[Found] | None:
+    def together(self, blocks: Sequence[Box]) -> list[Found] | Totals | None:
         """Totals of blocks that lie one behind the other in memory, by one call for all.
 
         None where blocks are no single segments, or something else is to be computed.
         """
-        program = self.program
+        program, first = self.program, blocks[0]
         if program.calls or program.filters or not len(program.folds) == len(program.leaves) == 1:
             return None
         (leaf,) = program.leaves
-        if leaf.kind != "array" or len(self.frame.sources[leaf.source]) != 1:
+        if leaf.kind != "array" or len(self.frame.sources[leaf.source]) != 1 or not first:
             return None
         ((node, folder, at),) = self.folders
-        sizes, around = [box_size(box) for box in blocks], _around(blocks)
-        whole = len(folder.reduction.axes) == len(around) and sum(sizes) == box_size(around)
-        if not whole or max(sizes) > self.most or any(a[1:] != around[1:] for a in blocks):
+        if len(folder.reduction.axes) < len(first) or any(b[1:] != first[1:] for b in blocks):
+            return None
+        bounds, row = np.array([box[0] for box in blocks]), box_size(first[1:])
+        lows, highs = bounds[:, 0], bounds[:, 1]
+        if np.any(lows[1:] != highs[:-1]) or (highs - lows).max() * row > self.most:
             return None
         self.faults.at = NOBODY
+        around = ((int(lows[0]), int(highs[-1])), *first[1:])
         values = self.reads[at](around)
         if values.shape != box_shape(around) or not values.flags.c_contiguous:
             return None
         self.faults.at = node
-        found = folder.totals(values, sizes, around)
-        return None if found is None else [Found([state], []) for state in found]
+        if folder.reduction.row.located:
+            return [Found([folder.segment(values, values.shape, around)], [])] * len(blocks)
+        found = folder.totals(values, (lows - lows[0]) * row)
+        return None if found is None else Totals(found)
 
     def block(self, box: Box) -> Found:
         """Compute one block."""

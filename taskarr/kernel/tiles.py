@@ -10,8 +10,9 @@ TILE = 1 << 15
 """Elements of a tile of a pass without reductions: 256 KiB of float64, a few of which stay in a
 core's second-level cache."""
 
-SEGMENT = 1 << 18
-"""Elements of a tile of a pass with reductions, which are the reductions' segments."""
+SEGMENT = 3 << 16
+"""Elements of a tile of a pass with reductions, which are the reductions' segments; of float64 they
+leave room in a second-level cache of 2 MiB (and see `geometry.grid.SIZES`)."""
 
 
 @lru_cache(1024)

@@ -15,8 +15,8 @@ from taskarr.geometry.view import Affine
 from taskarr.kernel.collect import Collector
 from taskarr.kernel.leaves import Piece, own_piece, picker
 from taskarr.kernel.program import Program
-from taskarr.kernel.reduction import Key, Partials, Reduction, merge
-from taskarr.kernel.run import Found, Frame, run_blocks
+from taskarr.kernel.reduction import Key, Node, Partials, Reduction, merge, merge_numbers
+from taskarr.kernel.run import Found, Frame, Totals, run_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +206,25 @@ class BlockPartials:
         faults.at = NOBODY
         return found
 
-    def of(self, keys: Sequence[Key], found: Sequence[Found], backend: Backend) -> Partials:
+    def of(self, keys: Sequence[Key], found: list[Found] | Totals, backend: Backend) -> Partials:
         """Partials of a run of blocks."""
-        raw = {key: [f.states[k] for k in self.folds] for key, f in zip(keys, found, strict=True)}
+        if isinstance(found, Totals):
+            raw = self._of_totals(keys, found.values, backend)
+        else:
+            raw = {k: [f.states[i] for i in self.folds] for k, f in zip(keys, found, strict=True)}
         return self.merged(raw, backend)
+
+    def _of_totals(self, keys: Sequence[Key], values: Any, backend: Backend) -> Partials:
+        """Numbers of neighbours along the first axis, combined by pairs where that is the turn."""
+        first, *rest = keys[0]
+        nodes: list[tuple[Node, list[Any]]]
+        if all(self.blocks[a] == 1 for a in self.order if a):
+            backend.faults.at = self.nodes[0]
+            nodes = merge_numbers(first, [values], self.reductions, backend.xp)
+        else:
+            nodes = [(key[0], [values[k : k + 1]]) for k, key in enumerate(keys)]
+        shape = (1,) * len(keys[0])
+        return {(node, *rest): [(v.reshape(shape),) for v in x] for node, x in nodes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +274,8 @@ class RunBlocks:
         found = run_blocks(self.program, frame, self.blocks)
         backend.faults.at = NOBODY
         partials = [group.of(self.keys, found, backend) for group in self.groups]
+        if isinstance(found, Totals):
+            return tuple(partials)
         kept = [
             {key: f.kept[k] for key, f in zip(self.keys, found, strict=True)}
             for k in range(filters)

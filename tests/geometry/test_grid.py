@@ -74,7 +74,9 @@ def test_wrong_chunks_are_refused_by_value(wrong):
     [
         (0, None, MIB),
         (100 * MIB, None, MIB),
-        (1024 * MIB, None, 4 * MIB),
+        (256 * MIB, None, MIB),
+        (256 * MIB + 1, None, 3 * MIB // 2),
+        (1024 * MIB, None, 6 * MIB),
         (1 << 40, None, 1 << 28),
         (100, 7, 7),
         (1 << 20, 7, (1 << 20) // MOST_BLOCKS),
@@ -100,7 +102,7 @@ def test_default_blocks_hold_what_they_should(shape, itemsize, block, data):
 def test_arrays_of_some_gigabytes_get_up_to_256_blocks(shape):
     block = block_bytes(prod(shape) * 8, None)
     grid = default_grid(shape, 8, auto_split(shape, 8, block), None)
-    assert block % MIB == 0
+    assert block % (3 * MIB // 2) == 0
     assert 128 < prod(len(b) - 1 for b in grid) <= 260
 
 
