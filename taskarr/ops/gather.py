@@ -14,7 +14,8 @@ from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.keys import from_start, view_of_key
 from taskarr.ops.known import KNOWN, everywhere, known
 from taskarr.ops.operands import iteration_layout, layout_for
-from taskarr.ops.reductions import reduce
+from taskarr.ops.reductions import ROWS, reduce
+from taskarr.ops.reductions.node import axes_of, node
 from taskarr.ops.views import expand_dims, moveaxis
 from taskarr.ops.write import OWN
 
@@ -40,23 +41,22 @@ def checked_index(index: Any, length: int, axis: int) -> Any:
     if not isinstance(index, Expr):
         return _host_index(index.astype(np.int64, copy=False), length, axis)
     index = cast(index, np.int64)
-    if 0 in index.shape:
+    if lies_within(index, length):
         return index
-    low, high = extremes(index)
+    low, high = known([reduce(name, index) for name in ("min", "max")], "checking an index")
     if low < -length or high >= length:
         from_start(first_outside(index, -length, length), length, axis)  # which raises
-    if low >= 0:
-        return index
     return select(apply("less", [index, 0]), apply("add", [index, length]), index)
 
 
-def extremes(index: Expr) -> tuple[int, int]:
-    """Least and largest element, 0 and -1 if there is none; runs at once."""
+def lies_within(index: Expr, count: int) -> bool:
+    """Whether no element of an integer index is negative, or ``count`` or larger; runs at once."""
     if 0 in index.shape:
-        return 0, -1
-    ends = [reduce(name, index) for name in ("min", "max")]
-    low, high = map(int, known(ends, "checking an index", beside=[index]))
-    return low, high
+        return True
+    index = cast(index, np.int64)
+    top = node(index, ROWS["unsigned max"], np.dtype(np.uint64), axes_of(len(index.shape), None))
+    (found,) = known([top], "checking an index", beside=[index])
+    return int(found) < count
 
 
 def first_outside(index: Expr, start: int, stop: int) -> int:
@@ -73,6 +73,8 @@ def first_outside(index: Expr, start: int, stop: int) -> int:
 
 
 def _host_index(index: np.ndarray, length: int, axis: int) -> np.ndarray:
+    if not index.size or index.view(np.uint64).max() < length:  # negative ones are the largest
+        return index
     flat = index.reshape(-1)  # NumPy's masks have 32 axes at most
     outside = flat[(flat < -length) | (flat >= length)]
     if len(outside):

@@ -12,7 +12,7 @@ from taskarr.geometry.view import broadcast, broadcast_shapes
 from taskarr.kernel.parts import field
 from taskarr.ops import advanced
 from taskarr.ops.elementwise import apply, cast, combined, empty_like, select
-from taskarr.ops.gather import extremes, first_outside, gather
+from taskarr.ops.gather import first_outside, gather, lies_within
 from taskarr.ops.keys import view_of_key
 from taskarr.ops.masks import balanced
 from taskarr.ops.nonzero import nonzero, numbered
@@ -142,8 +142,7 @@ def choose(index: Any, choices: Sequence[Any], mode: Any, given: Expr) -> Expr:
     index = as_index(index, "safe")
     node = index if isinstance(index, Expr) else replicated_host(index, world)
     if mode == "raise":
-        low, high = extremes(node)
-        if low < 0 or high >= count:
+        if not lies_within(node, count):
             raise ValueError("invalid entry in choice array")
     else:
         node = bounded(node, count, 0, mode, world)
@@ -248,8 +247,7 @@ def unravel_index(index: Expr, shape: Any, order: Any) -> tuple[Expr, ...]:
     if not sizes or np.prod(sizes) >= 0:
         np.unravel_index(np.zeros((0,) * len(index.shape), index.dtype), sizes, order=order)
     size = prod(sizes)
-    low, high = extremes(index)
-    if low < 0 or high >= size:
+    if not lies_within(index, size):
         found = first_outside(index, 0, size)
         raise ValueError(f"index {found} is out of bounds for array with size {size}")
     index = cast(index, INDEX)
@@ -276,8 +274,7 @@ def ravel_multi_index(index: Sequence[Any], dims: Any, mode: Any, order: Any) ->
     for k, (part, n) in enumerate(zip(index, sizes, strict=True)):
         node, how = cast(_as_node(part, given), INDEX), mode_of(modes[k])
         if how == "raise":
-            low, high = extremes(node)
-            if low < 0 or high >= n:
+            if not lies_within(node, n):
                 raise ValueError("invalid entry in coordinates array")
         else:
             node = bounded(node, n, 0, how, given.world)

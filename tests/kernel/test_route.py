@@ -172,3 +172,24 @@ def test_one_array_over_two_reads_both(row_bytes, order):
     assert both.clear == (order[2] != 1)
     both.take(np.concatenate((np.arange(7) + both.near, np.arange(5) + both.kept)), out)
     assert out.tobytes() == expected
+
+
+@pytest.mark.parametrize("row_bytes", [32, 64, 96])
+@pytest.mark.parametrize("rows", ["near", "random", "descending", "out of range", "none"])
+def test_rows_are_taken_by_number(row_bytes, rows):
+    random = np.random.default_rng(5)
+    count = 300
+    source = random.integers(0, 255, count * row_bytes, np.uint8).reshape(count, row_bytes)
+    numbers = random.integers(0, count, 2 * count)
+    if rows == "near":
+        numbers = np.sort(numbers)
+    elif rows == "descending":
+        numbers = np.sort(numbers)[::-1]
+    elif rows == "out of range":
+        numbers = np.arange(-5, count + 5)
+    elif rows == "none":
+        numbers = numbers[:0]
+    out = np.zeros((len(numbers), row_bytes), np.uint8)
+    take(as_rows(source, row_bytes), numbers, as_rows(out, row_bytes))
+    here = (numbers >= 0) & (numbers < count)
+    assert np.array_equal(out[here], source[numbers[here]])

@@ -49,6 +49,15 @@ def _together(name: str, xp: ModuleType, flat: Any, starts: Any, fields: Specs) 
     return getattr(xp, name).reduceat(flat, starts).astype(merged, copy=False)
 
 
+def _unsigned(xp: ModuleType, x: Any, axes: tuple[int, ...], fields: Specs) -> State:
+    """Largest of int64, read as uint64: a negative one is larger than all others."""
+    return (reduced(xp.maximum, x.view(np.uint64), axes),)
+
+
+def _unsigned_together(xp: ModuleType, flat: Any, starts: Any, fields: Specs) -> Any:
+    return xp.maximum.reduceat(flat.view(np.uint64), starts) if xp is np else None
+
+
 def _fold(name: str, xp: ModuleType, x: Any, axes: tuple[int, ...], fields: Specs) -> State:
     found = reduced(getattr(xp, name), x, axes)
     return (found.astype(fields[0].dtype, copy=False),)
@@ -126,6 +135,14 @@ _OWN = (
     _of_ufunc("all", "logical_and", truth.every),
     *(_of_sum(name, name) for name in ("logaddexp", "logaddexp2", "hypot")),
     Row("count", _one, truth.count, bound(_combine, "add"), _same),
+    Row(
+        "unsigned max",
+        _one,
+        _unsigned,
+        bound(_combine, "maximum"),
+        _same,
+        together=_unsigned_together,
+    ),
     Row("var", moments.fields, moments.partial, moments.chan, moments.variance),
     Row("std", moments.fields, moments.partial, moments.chan, moments.deviation),
     _of_place("argmin"),
