@@ -244,7 +244,8 @@ class Expr:
     order; it decides which reshapings are views. ``place`` is the user's line that built the node,
     ``policy`` what ``numpy.errstate`` said then; ``risky`` tells that reading from a file may fail.
     ``device`` is where the brick lies; None for what goes wherever it is needed, as the operand 1
-    in ``a + 1``.
+    in ``a + 1``. ``top`` is the largest element of an index that has been checked, negative ones
+    being larger than all others (`ops.gather.lies_within`), None for others.
     """
 
     __slots__ = (
@@ -262,6 +263,7 @@ class Expr:
         "policy",
         "risky",
         "shape",
+        "top",
         "value",
         "world",
     )
@@ -290,6 +292,7 @@ class Expr:
         self.place = user_place()
         self.policy = faults.policy()
         self.device: str | None = None
+        self.top: int | None = None
         if inputs:
             self._bind(common_device(inputs))
         if type(op) is Reduce or (type(op) is Viewed and not layout.axes):

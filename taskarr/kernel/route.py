@@ -241,41 +241,31 @@ def far_from(addresses: Any, owned: tuple[int, int]) -> Any:
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-def take(source: Any, rows: Any, out: Any) -> None:
-    """Copy rows by number into ``out``; numbers out of range give some row."""
-    if source.dtype.itemsize == 2 * HALF and len(source) < MOST_HALVED:
-        for a, b in tiles(0, len(rows), TILE // 2):
-            pick = _take_halves if _are_near(rows[a:b]) else _take
-            pick(source, rows[a:b], out[a:b])
-    else:
-        _take(source, rows, out)
-
-
 HALF = 32
 """Bytes of the longest element that NumPy takes by moves of its own, without a call of memmove."""
 
-MOST_HALVED = 1 << 30
-"""Rows whose halves have numbers of 32 bits."""
 
-TWICE, PAIR = np.array([2, 2, 0, 1], np.int32).view(np.int64)
-"""A row's number times the first plus the other is two numbers of 32 bits, those of its halves."""
+def take(source: Any, rows: Any, out: Any) -> None:
+    """Copy rows by number into ``out``; numbers out of range give some row."""
+    if source.dtype.itemsize != 2 * HALF:
+        source.take(rows, mode="clip", out=out)
+        return
+    half, step = np.dtype(("V", HALF)), 2 * TILE
+    halves, into, numbers = source.view(half), out.view(half), np.empty((step, 2), np.int64)
+    for a, b in tiles(0, len(rows), step):
+        if not _are_near(rows[a:b]):
+            source.take(rows[a:b], mode="clip", out=out[a:b])
+            continue
+        pairs = numbers[: b - a]
+        np.add(rows[a:b], rows[a:b], out=pairs[:, 0])
+        np.bitwise_or(pairs[:, 0], 1, out=pairs[:, 1])
+        halves.take(pairs.reshape(-1), mode="clip", out=into[2 * a : 2 * b])
 
 
 def _are_near(rows: np.ndarray) -> bool:
     """Whether rows seem to ascend by small steps: then copying them takes longer than finding."""
     first, middle, last = rows[0], rows[len(rows) // 2], rows[-1]
     return bool(first <= middle <= last < first + 8 * len(rows))
-
-
-def _take(source: Any, rows: Any, out: Any) -> None:
-    np.take(source, rows, axis=0, mode="clip", out=out)
-
-
-def _take_halves(source: Any, rows: Any, out: Any) -> None:
-    halves = rows * TWICE
-    halves += PAIR
-    half = np.dtype(("V", HALF))
-    _take(source.view(half), halves.view(np.int32), out.view(half))
 
 
 def room_beside(near: np.ndarray | None, room: np.ndarray, row_bytes: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-WIDE = 1024
+WIDE = 2048
 """Elements of a wide row."""
 
 

@@ -50,13 +50,18 @@ def checked_index(index: Any, length: int, axis: int) -> Any:
 
 
 def lies_within(index: Expr, count: int) -> bool:
-    """Whether no element of an integer index is negative, or ``count`` or larger; runs at once."""
+    """Whether no element of an integer index is negative, or ``count`` or larger.
+
+    Runs at once, the first time that it is asked about an index.
+    """
     if 0 in index.shape:
         return True
     index = cast(index, np.int64)
-    top = node(index, ROWS["unsigned max"], np.dtype(np.uint64), axes_of(len(index.shape), None))
-    (found,) = known([top], "checking an index", beside=[index])
-    return int(found) < count
+    if index.top is None:
+        axes = axes_of(len(index.shape), None)
+        top = node(index, ROWS["unsigned max"], np.dtype(np.uint64), axes)
+        index.top = int(known([top], "checking an index", beside=[index])[0])
+    return index.top < count
 
 
 def first_outside(index: Expr, start: int, stop: int) -> int:
