@@ -296,17 +296,17 @@ def shared() -> Generator:
 
 def rand(*shape: Any, **placing: Any) -> Any:
     """Uniform values of a shape that is given by its lengths."""
-    return shared().random(shape or None, **placing)
+    return shared().random(shape or None, **_checked(placing))
 
 
 def randn(*shape: Any, **placing: Any) -> Any:
     """Standard normal values of a shape that is given by its lengths."""
-    return shared().standard_normal(shape or None, **placing)
+    return shared().standard_normal(shape or None, **_checked(placing))
 
 
 def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = int, **placing: Any) -> Any:
     """Integers from ``low`` up to, without, ``high``."""
-    return shared().integers(low, high, size, dtype, **placing)
+    return shared().integers(low, high, size, dtype, **_checked(placing))
 
 
 def _function(name: str) -> Callable[..., Any]:

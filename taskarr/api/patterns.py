@@ -60,6 +60,8 @@ def arange(
     if first is None and last is None:
         raise TypeError("arange() requires stop to be specified.")
     if first is None:
+        if len(bounds) > 1:
+            raise TypeError(f"arange() from None to {last!r}: expected a number to start from")
         first, last = last, None
     by = values.get("step")
     place = placement(layout)

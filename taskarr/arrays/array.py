@@ -1,5 +1,6 @@
 """The user's handle: an array is a cell and a view of it. No algorithm lives here."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +13,16 @@ from taskarr.arrays.encoding import encode_values
 from taskarr.arrays.indexing import Indexing
 from taskarr.arrays.local import Local
 from taskarr.arrays.methods import Methods
-from taskarr.arrays.operators import Operators, known
+from taskarr.arrays.operators import Operators, equals_nothing, known
 from taskarr.arrays.scanning import Scanning
 from taskarr.arrays.values import Values
 from taskarr.arrays.views import Views
+
+EQUALITIES: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+"""Operators that also compare with objects, which equal nothing."""
 
 
 class Array(Operators, Views, Indexing, Elements, Methods, Scanning, Local, Values):
@@ -31,6 +38,9 @@ class Array(Operators, Views, Indexing, Elements, Methods, Scanning, Local, Valu
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
         values = (*operands[:1], *operands[2:]) if method == "at" else operands
         if not all(map(known, values)):
+            same = EQUALITIES.get(ufunc) if method == "__call__" and not options else None
+            if same and all(known(x) or equals_nothing(x) for x in operands):
+                return same(*operands)
             return NotImplemented
         return dispatched(self._of, ufunc, method, operands, options)
 

@@ -180,7 +180,7 @@ class Flat:
                     "too many indices for flat iterator: flat iterator is 1-dimensional, but "
                     f"{key.ndim} were indexed"
                 )
-            if key.shape != (len(self),):
+            if key.shape not in ((0,), (len(self),)):
                 raise IndexError(
                     "boolean index did not match indexed flat iterator along axis 0; size of axis "
                     f"is {len(self)} but size of corresponding boolean axis is {key.size}"

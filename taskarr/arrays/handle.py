@@ -46,7 +46,8 @@ class Flags:
     @writeable.setter
     def writeable(self, value: Any) -> None:
         array = self._array
-        if value and not self.writeable and (array._fixed or array._lens):
+        may = not array._fixed and (not array._lens or array._base_is_writable())
+        if value and not self.writeable and not may:
             raise ValueError("cannot set WRITEABLE flag to True of this array")
         array._locked = not value
 
@@ -69,11 +70,12 @@ class Handle:
     """A cell and a lens on it.
 
     State: the cell; the lens, empty for the whole; whether it is a value of zero dimensions that
-    never changes; whether writing is refused; what the lens shows, if that is not affine, with
-    the expression it was made from.
+    never changes; whether writing is refused; of a view the array that it is of, unless it can
+    never be written; what the lens shows, if that is not affine, with the expression it was made
+    from.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_fixed", "_lens", "_locked", "_shown")
+    __slots__ = ("__weakref__", "_base", "_cell", "_fixed", "_lens", "_locked", "_shown")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
@@ -84,6 +86,7 @@ class Handle:
         self._lens = lens
         self._fixed = fixed
         self._locked = locked
+        self._base: Handle | None = None
         self._shown: tuple[Expr, Expr | Cell] | None = None
 
     @classmethod
@@ -115,6 +118,16 @@ class Handle:
         self._check_writable()
         self._write(self._lens, expr)
         return self
+
+    def _seen(self, through: Lens, locked: bool = False) -> Self:
+        """View through a lens; a locked one can never be written."""
+        found = type(self)(self._cell, through, False, locked or self._locked)
+        if not locked and (self._base is not None or not self._lens):
+            found._base = self if self._base is None else self._base
+        return found
+
+    def _base_is_writable(self) -> bool:
+        return self._base is not None and not self._base._locked
 
     def _check_writable(self) -> None:
         if self._locked:

@@ -77,7 +77,7 @@ _LIKE_ONLY: tuple[Any, ...] = tuple(kind.__eq__ for kind in (object, set, frozen
 _AS_ARRAY = ("__array_ufunc__", "__array__", "__array_interface__", "__array_struct__")
 
 
-def _equals_nothing(x: Any) -> bool:
+def equals_nothing(x: Any) -> bool:
     """Whether an object, None for one, equals no element, and NumPy makes no array of it."""
     kind: Any = type(x)
     if kind.__eq__ not in _LIKE_ONLY or any(hasattr(x, name) for name in _AS_ARRAY):
@@ -91,7 +91,7 @@ def _equality(name: str) -> Callable[..., Any]:
 
     def method(self: Handle, other: Any) -> Any:
         if not known(other):
-            if not _equals_nothing(other):
+            if not equals_nothing(other):
                 return ordinary(self, other)
             other = np.array(None)
         return self._of(ufuncs.compared(name, [self._expr, node_of(other)]))

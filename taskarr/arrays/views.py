@@ -86,15 +86,13 @@ class Views(Handle):
             found = self._of(view_of(self._expr, view), fixed=not array)
             found._locked = locked
             return found
-        whole = lens.then(self._lens, view)
-        return type(self)(self._cell, whole, False, locked or self._locked)
+        return self._seen(lens.then(self._lens, view), locked)
 
     def _through(self, step: Step, locked: bool = False) -> Self:
         """What a step that is not affine shows of this array; a copy of a fixed value."""
         if self._fixed:
             return self._of(step.get(self._expr))
-        whole = lens.then(self._lens, step)
-        return type(self)(self._cell, whole, False, locked or self._locked)
+        return self._seen(lens.then(self._lens, step), locked)
 
     def _name(self, number: Any) -> str:
         """Name of the field of a number."""
@@ -204,10 +202,12 @@ class Views(Handle):
             When elements of that size do not fit the last axis.
         """
         like = self._stand_in() if dtype is None else self._stand_in().view(dtype)
-        found = checked_dtype(like.dtype)
-        if found == self.dtype:
-            return type(self)(self._cell, self._lens, self._fixed, self._locked)
-        return self._through(Bytes(self.dtype, found))
+        dtype = checked_dtype(like.dtype)
+        if dtype == self.dtype:
+            found = self._seen(self._lens)
+            found._fixed = self._fixed
+            return found
+        return self._through(Bytes(self.dtype, dtype))
 
     @property
     def real(self) -> Self:

@@ -108,7 +108,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
         For a negative one, or one that is too large for an index.
     """
     sizes = tuple(shape) if np.iterable(shape) else (shape,)
-    if not all(hasattr(n, "__index__") for n in sizes):
+    if any(isinstance(n, bool | np.bool_) or not hasattr(n, "__index__") for n in sizes):
         raise TypeError(f"shape {shape!r} holds something that is not an integer")
     found = tuple(n.__index__() for n in sizes)
     if min(found, default=0) < 0:

@@ -162,6 +162,8 @@ def resolved(shape: Shape, given: Any) -> Shape:
         For a length that is no integer.
     """
     sizes = tuple(given) if np.iterable(given) else (given,)
+    if any(isinstance(n, bool | np.bool_) for n in sizes):
+        raise TypeError(f"reshape to {given!r}: a length is an integer")
     sizes = tuple(operator.index(n) for n in sizes)
     size = prod(shape)
     known = prod(n for n in sizes if n != -1)

@@ -346,3 +346,26 @@ def test_rows_in_order_of_ranks_are_known():
         ]
 
     assert on_ranks(3, job).value == [True, False, False, False]
+
+
+def test_an_index_is_checked_once_until_it_is_written():
+    x = np.arange(40.0).reshape(10, 4)
+
+    def job(world):
+        a, index = ROW.place(x).persist(), ROW.place(np.array([9, 0, 3, 3, 7])).persist()
+        messages = []
+        for _ in range(3):
+            before = world.counters["sends"] + world.counters["recvs"]
+            found = a[index]
+            messages.append(world.counters["sends"] + world.counters["recvs"] - before)
+            np.testing.assert_array_equal(found.numpy(), x[[9, 0, 3, 3, 7]])
+        assert messages[0] > 0 == messages[1] == messages[2]
+        with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 4"):
+            a.T[index]
+        index[1] = -2
+        np.testing.assert_array_equal(a[index].numpy(), x[[9, -2, 3, 3, 7]])
+        index[1] = 10
+        with pytest.raises(IndexError, match="index 10 is out of bounds for axis 0 with size 10"):
+            a[index]
+
+    on_ranks(3, job)

@@ -443,3 +443,15 @@ def test_any_write(data):
     placing = data.draw(st.sampled_from(LAYOUTS[:5]))
     check = Check(f"{name}{args}{options}", act, (x,))
     verify([(check, placing)], ranks=(data.draw(st.sampled_from(RANKS)),), flow=False)
+
+
+def test_an_empty_mask_of_flat():
+    for xp in (np, taskarr):
+        a = xp.arange(6).reshape(2, 3)
+        for mask in (np.zeros(0, bool), xp.zeros(0, bool)):
+            found = a.flat[mask]
+            assert (found.shape, found.dtype) == ((0,), a.dtype)
+            a.flat[mask] = 9
+        assert a.tolist() == [[0, 1, 2], [3, 4, 5]]
+        with pytest.raises(IndexError):
+            a.flat[np.zeros(1, bool)]

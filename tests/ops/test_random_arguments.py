@@ -153,3 +153,14 @@ def test_shared_seeds_are_checked_as_numpys(seed):
     theirs = outcome(lambda: np.random.seed(seed))
     assert isinstance(theirs, type)
     assert outcome(lambda: taskarr.random.seed(seed)) is theirs
+
+
+def test_legacy_functions_have_no_other_arguments():
+    for random in (np.random, taskarr.random):
+        for call in (
+            lambda r: r.rand(3, dtype="f4"),
+            lambda r: r.randn(3, dtype="f4"),
+            lambda r: r.randint(1, 5, endpoint=True),
+        ):
+            with pytest.raises(TypeError):
+                call(random)

@@ -323,3 +323,10 @@ def test_layouts(name):
 
     for n in (1, 3):
         on_ranks(n, job)
+
+
+def test_a_range_from_none_is_refused():
+    for xp in (np, taskarr):
+        for bounds in ((None, 5), (None, 5, 1), (None,)):
+            with pytest.raises(TypeError):
+                xp.arange(*bounds)

@@ -407,3 +407,12 @@ def test_narrow_and_foreign_elements():
     operands = X, np.array(["1", "2", "3", "7"])
     checks = [Check(name, act, operands, exact=False) for name, act in NARROW.items()]
     verify([(c, p) for c in checks for p in CUT[:2]], (1, 3), flow=False)
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+@pytest.mark.parametrize("length", [1, 20])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_the_sign_of_an_initial_zero(name, length, zero):
+    x = np.full(length, -zero)
+    found = getattr(taskarr.asarray(x), name)(initial=zero)
+    assert np.signbit(float(found)) == np.signbit(getattr(x, name)(initial=zero))

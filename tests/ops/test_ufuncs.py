@@ -517,3 +517,13 @@ def test_operands_of_every_kind(operands, name, ranks):
     for x, y in zip(found, expected, strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
+
+
+@pytest.mark.parametrize("other", [None, {}, object()], ids=["none", "dict", "object"])
+def test_nothing_equals_an_object(other):
+    a = taskarr.arange(3)
+    for operands in ((a, other), (other, a)):
+        assert np.equal(*operands).tolist() == [False] * 3
+        assert np.not_equal(*operands).tolist() == [True] * 3
+    with pytest.raises(TypeError):
+        np.greater(a, other)

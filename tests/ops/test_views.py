@@ -138,3 +138,27 @@ def test_shape_and_dtype_are_not_set():
 def test_facts_by_numpys_functions():
     a = taskarr.zeros((4, 3))
     assert (np.shape(a), np.ndim(a), np.size(a), np.size(a, 1)) == ((4, 3), 2, 12, 3)
+
+
+def test_views_are_unlocked_where_their_base_is_writable():
+    a = taskarr.arange(6.0)
+    locked = a[1:]
+    locked.flags.writeable = False
+    for number, view in enumerate((locked[1:], locked.view(), locked.reshape(5, 1), locked)):
+        assert not view.flags.writeable
+        view.flags.writeable = True
+        view[-1] = number
+        assert a[5] == number
+    assert not taskarr.broadcast_to(a, (2, 6)).flags.writeable
+    a.flags.writeable = False
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        locked.flags.writeable = True
+
+
+@pytest.mark.parametrize("shape", [True, (True, 6), (2, np.True_, 3)])
+def test_truth_is_no_length(shape):
+    for xp in (np, taskarr):
+        for call in (xp.zeros, xp.arange(6).reshape, xp.random.default_rng(1).random):
+            with pytest.raises(TypeError):
+                call(shape)

@@ -51,7 +51,7 @@ def fold(name: str, function: Function, x: Expr, given: Given) -> Expr:
         x = x if name in CASTING else cast(x, result)
     options = (True,) if name == "sum" and initial is not None else ()
     found = node(x, ROWS[name], result, source=source, options=options, **place_of(x, given))
-    return found if initial is None else apply(UFUNCS[name], [found, initial])
+    return found if initial is None else apply(UFUNCS[name], [initial, found])
 
 
 def in_output(result: np.dtype, dtype: np.dtype, given: Given) -> np.dtype:
