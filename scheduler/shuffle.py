@@ -5,8 +5,8 @@ ranks are well, how many rounds there are and how much moves, from which all cho
 transport:
 
 alltoallv
-    pack some rounds into one buffer, ``Alltoallv``, unpack; the buffers are reused, and a polled
-    round before each call shows that all ranks are there and well;
+    pack some rounds into one buffer, ``Alltoallv``, unpack what is not received in its place; the
+    buffers are reused, and a polled round before each call shows that all ranks are there and well;
 pairwise
     see `scheduler.pairwise`;
 pull
@@ -18,9 +18,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from scheduler.comm.world import World
 from scheduler.errors import PeerFailed
@@ -179,19 +181,57 @@ def _agree(
 def _alltoallv(world: World, sends: Rounds[Out], receives: Rounds[In], where: str) -> None:
     error: Exception | None = None
     send = recv = np.empty(0, np.uint8)
+    rooms = [_room(incoming, world.size) for incoming in receives]
+    through = [incoming for incoming, room in zip(receives, rooms, strict=True) if room is None]
     try:
         send = np.empty(largest_round(sends), np.uint8)
-        recv = np.empty(largest_round(receives), np.uint8)
+        recv = np.empty(largest_round(through), np.uint8)
     except MemoryError as caught:
         error = caught
-    for outgoing, incoming in zip(sends, receives, strict=True):
+    for outgoing, incoming, room in zip(sends, receives, rooms, strict=True):
         if error is None:
             error = _attempt(_fill, send, outgoing)
         go_on(world, error, where)
-        world.alltoallv(send, _counts(world, outgoing), recv, _counts(world, incoming))
-        error = _attempt(_empty, recv, incoming)
+        counts = _counts(world, incoming)
+        into, starts = room or (recv, _starts(counts))
+        world.alltoallv(send, _counts(world, outgoing), into, starts, counts)
+        if room is None:
+            error = _attempt(_empty, recv, incoming)
     if error is not None:
         raise error
+
+
+_FARTHEST = np.iinfo(np.int32).max
+"""Bytes from the first place of a round to the end of the last, at most: MPI has ints for them."""
+
+
+def _room(pieces: Sequence[In], size: int) -> tuple[np.ndarray, list[int]] | None:
+    """Return memory in which the pieces may be received where they are to be, or None.
+
+    A peer's pieces have to lie one behind the other. With the memory, which may hold other things
+    too, goes where in it each peer's part begins.
+    """
+    first: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    places: dict[int, np.ndarray] = {}
+    for piece in pieces:
+        place = piece.place()
+        if place is None or ends.get(piece.peer, place.ctypes.data) != place.ctypes.data:
+            return None
+        first.setdefault(piece.peer, place.ctypes.data)
+        ends[piece.peer] = place.ctypes.data + piece.nbytes
+        places[place.ctypes.data] = place
+    if not places:
+        return None
+    start, stop = min(places), max(ends.values())
+    if stop - start > _FARTHEST:
+        return None
+    room = as_strided(places[start], (stop - start,), (1,))
+    return room, [first.get(peer, start) - start for peer in range(size)]
+
+
+def _starts(counts: Sequence[int]) -> list[int]:
+    return [0, *accumulate(counts)][:-1]
 
 
 def _attempt(function: Callable[..., None], *args: Any) -> Exception | None:

@@ -222,11 +222,12 @@ class MPIWorld(World):
         send: np.ndarray,
         send_counts: Sequence[int],
         recv: np.ndarray,
+        recv_starts: Sequence[int],
         recv_counts: Sequence[int],
     ) -> None:
         self._collectives.Alltoallv(
             (send, [int(count) for count in send_counts], MPI.BYTE),
-            (recv, [int(count) for count in recv_counts], MPI.BYTE),
+            (recv, [int(n) for n in recv_counts], [int(n) for n in recv_starts], MPI.BYTE),
         )
 
 

@@ -134,18 +134,17 @@ class VirtualWorld(World):
         send: np.ndarray,
         send_counts: Sequence[int],
         recv: np.ndarray,
+        recv_starts: Sequence[int],
         recv_counts: Sequence[int],
     ) -> None:
         cuts = np.cumsum(send_counts)[:-1]
         parts = [part.copy() for part in np.split(send[: sum(send_counts)], cuts)]
         rows = self._collect("alltoallv", parts, "alltoallv")
-        start = 0
-        for row, count in zip(rows, recv_counts, strict=True):
+        for row, start, count in zip(rows, recv_starts, recv_counts, strict=True):
             part = row[self.rank]
             if part.size != count:
                 raise SPMDError(f"alltoallv: {part.size} bytes were sent, {count} expected")
             recv[start : start + count] = part
-            start += count
 
 
 class _Sent(Request):

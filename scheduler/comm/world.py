@@ -193,20 +193,22 @@ class World(abc.ABC):
         send: np.ndarray,
         send_counts: Sequence[int],
         recv: np.ndarray,
+        recv_starts: Sequence[int],
         recv_counts: Sequence[int],
     ) -> None:
-        """Exchange bytes with all ranks; the parts lie in rank order in the uint8 arrays.
+        """Exchange bytes with all ranks; the parts sent lie in rank order in a uint8 array.
 
-        This call may block: enter it only after a polled collective has shown that all ranks
-        are there.
+        Those received lie where ``recv_starts`` says. This call may block: enter it only after a
+        polled collective has shown that all ranks are there.
         """
         self.counters["alltoallv"] += 1
         self.counters["alltoallv_bytes"] += int(sum(send_counts))
         if self.size == 1:
-            recv[: recv_counts[0]] = send[: send_counts[0]]
+            start = recv_starts[0]
+            recv[start : start + recv_counts[0]] = send[: send_counts[0]]
             return
         self._check_gone("alltoallv")
-        self._alltoallv(send, send_counts, recv, recv_counts)
+        self._alltoallv(send, send_counts, recv, recv_starts, recv_counts)
 
     def _check_gone(self, where: str) -> None:
         if self.gone:
@@ -236,5 +238,6 @@ class World(abc.ABC):
         send: np.ndarray,
         send_counts: Sequence[int],
         recv: np.ndarray,
+        recv_starts: Sequence[int],
         recv_counts: Sequence[int],
     ) -> None: ...

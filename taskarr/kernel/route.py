@@ -233,12 +233,12 @@ def is_near(rows: Any, count: int) -> Any:
 
 def far_from(addresses: Any, owned: tuple[int, int]) -> Any:
     """Positions of the addresses that another rank owns, ascending."""
-    start, stop = owned
-    found = [
-        np.flatnonzero((addresses[a:b] - start).view(np.uint64) >= np.uint64(stop - start)) + a
-        for a, b in tiles(0, len(addresses), 8 * TILE)
-    ]
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    (start, stop), far = owned, np.empty(len(addresses), np.bool_)
+    spare = np.empty(TILE, np.int64)
+    for a, b in tiles(0, len(addresses), TILE):
+        numbers = np.subtract(addresses[a:b], start, out=spare[: b - a])
+        np.logical_not(is_near(numbers, stop - start), out=far[a:b])
+    return np.flatnonzero(far)
 
 
 HALF = 32

@@ -5,6 +5,7 @@ import pytest
 
 from scheduler import PeerFailed, run_virtual
 from scheduler import pairwise as pairwise_module
+from scheduler import shuffle as shuffle_module
 from scheduler.events import Observer
 from scheduler.shuffle import In, Out, alltoallv_counts, choose_transport, shuffle
 
@@ -347,3 +348,44 @@ def test_all_ranks_together(monkeypatch):
     calls = 2
     monkeypatch.setattr("scheduler.shuffle._JOINED_BYTES", 6)
     assert run_virtual(4, body) == [0, 12, 0, 0]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("apart", [False, True])
+def test_alltoallv_receives_in_place_what_lies_one_behind_the_other(n, apart, monkeypatch):
+    """Of each peer two pieces; if they lie apart, they come through a buffer."""
+    emptied, empty = [], shuffle_module._empty
+
+    def counted(recv, pieces):
+        emptied.append(len(pieces))
+        empty(recv, pieces)
+
+    monkeypatch.setattr(shuffle_module, "_empty", counted)
+
+    def filled(buffer):
+        buffer[...] = len(buffer)
+        return buffer
+
+    def body(world):
+        room = np.full(50 * n, 99, np.uint8)
+        outs, ins = [], []
+        for peer in range(n):
+            if peer == world.rank:
+                continue
+            at = 50 * (n - 1 - peer)
+            for start, length in ((at, 5 + peer), (at + 5 + peer + apart, 7)):
+                place = room[start : start + length]
+                ins.append(In(peer, length, lambda place=place: place, None))
+            outs += [Out(peer, length, filled) for length in (5 + world.rank, 7)]
+        shuffle(world, outs, ins, failed=False, where="here", transport="alltoallv")
+        for peer in range(n):
+            at = 50 * (n - 1 - peer)
+            got = room[at : at + 50].tolist()
+            if peer == world.rank:
+                assert got == [99] * 50
+            else:
+                parts = [5 + peer] * (5 + peer) + [99] * apart + [7] * 7
+                assert got == parts + [99] * (50 - len(parts))
+
+    run_virtual(n, body)
+    assert bool(emptied) == apart

@@ -53,9 +53,12 @@ def exchange_bytes(world):
     rank, size = world.rank, world.size
     send_counts = [0 if k == rank else rank + 2 * k for k in range(size)]
     recv_counts = [0 if k == rank else k + 2 * rank for k in range(size)]
-    recv = np.empty(sum(recv_counts), np.uint8)
-    world.alltoallv(np.full(sum(send_counts), rank, np.uint8), send_counts, recv, recv_counts)
-    np.testing.assert_array_equal(recv, np.repeat(np.arange(size), recv_counts))
+    recv = np.full(4 * size * size, 99, np.uint8)
+    starts = [4 * size * (size - 1 - k) for k in range(size)]
+    send = np.full(sum(send_counts), rank, np.uint8)
+    world.alltoallv(send, send_counts, recv, starts, recv_counts)
+    for k, part in enumerate(reversed(recv.reshape(size, 4 * size))):
+        assert part.tolist() == [k] * recv_counts[k] + [99] * (4 * size - recv_counts[k])
 
 
 def overtaking(world):
