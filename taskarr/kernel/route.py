@@ -253,11 +253,11 @@ def take(source: Any, rows: Any, out: Any) -> None:
     half, step = np.dtype(("V", HALF)), 2 * TILE
     halves, into, numbers = source.view(half), out.view(half), np.empty((step, 2), np.int64)
     for a, b in tiles(0, len(rows), step):
-        if not _are_near(rows[a:b]):
-            source.take(rows[a:b], mode="clip", out=out[a:b])
+        part, pairs = rows[a:b], numbers[: b - a]
+        if not _are_near(part):
+            source.take(part, mode="clip", out=out[a:b])
             continue
-        pairs = numbers[: b - a]
-        np.add(rows[a:b], rows[a:b], out=pairs[:, 0])
+        np.add(part, part, out=pairs[:, 0])
         np.bitwise_or(pairs[:, 0], 1, out=pairs[:, 1])
         halves.take(pairs.reshape(-1), mode="clip", out=into[2 * a : 2 * b])
 

@@ -224,3 +224,15 @@ def test_large_sums_are_as_good_as_numpys(dtype):
         if dtype == "d":
             allowed = 1e-12 * abs(truth)
         assert np.all(abs(found - truth) <= allowed), check.label
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+@pytest.mark.parametrize("odd", [None, np.inf, np.nan])
+def test_squares_that_overflow_are_infinite(axis, dtype, odd):
+    x = (np.random.default_rng(3).normal(size=(300, 7)) * 1e200).astype(dtype)
+    if odd is not None:
+        x[5, 3] = odd
+    with np.errstate(all="ignore"):
+        found = taskarr.asarray(x, split=0, chunks=(37, 7)).var(axis=axis)
+        np.testing.assert_array_equal(np.asarray(found), x.var(axis=axis))

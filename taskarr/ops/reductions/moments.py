@@ -89,7 +89,8 @@ def _around(
     moved = (
         total * shift if merged.kind != "c" else total.real * shift.real + total.imag * shift.imag
     )
-    return center + shift, around - moved, around
+    overflown = xp.isinf(around) & xp.isfinite(total)  # of finite numbers, whose squares are not
+    return center + shift, around - xp.where(overflown, 0, moved), around
 
 
 def chan(xp: ModuleType, a: State, b: State) -> State:
