@@ -1,12 +1,11 @@
 """Making arrays from data and from one value."""
 
-from collections.abc import Iterator
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from taskarr import fetch
 from taskarr.arrays import Array
+from taskarr.arrays.writing import arrays_in, with_values
 from taskarr.backend import CPU
 from taskarr.device.choosing import check_device
 from taskarr.expr import Expr
@@ -111,7 +110,9 @@ def asarray(
     if isinstance(a, Array):
         as_it_is = dtype is None and order is None and not copy and not layout
         return a if as_it_is else _from_array(a, dtype, order, copy, layout)
-    return _from_host(np.asarray(_with_values(a), dtype), order, copy, placement(layout))
+    return _from_host(
+        np.asarray(with_values(a, "asarray()"), dtype), order, copy, placement(layout)
+    )
 
 
 def _from_host(data: np.ndarray, order: Any, copy: bool | None, place: Placement) -> Array:
@@ -145,7 +146,7 @@ def _from_array(a: Array, dtype: Any, order: Any, copy: bool | None, layout: Pla
 
 def _stacked(a: Any, dtype: Any) -> Any:
     """Nested lists that hold distributed arrays with axes, as one array; others as they are."""
-    if isinstance(a, Array) or not any(x.ndim for x in _arrays_in(a)):
+    if isinstance(a, Array) or not any(x.ndim for x in arrays_in(a)):
         return a
     parts = [asarray(x, dtype) for x in a]
     shapes = {x.shape for x in parts}
@@ -156,31 +157,6 @@ def _stacked(a: Any, dtype: Any) -> Any:
         )
     rows = [x._viewed(views.expand_dims(x.shape, 0))._expr for x in parts]
     return new(joined(rows, 0))
-
-
-def _with_values(a: Any) -> Any:
-    """Nested lists with the distributed values in them as NumPy's, fetched in one run."""
-    inside = list(_arrays_in(a))
-    if not inside:
-        return a
-    values = iter(fetch.whole([x._expr for x in inside], "asarray()"))
-
-    def replaced(x: Any) -> Any:
-        if isinstance(x, list | tuple):
-            found = map(replaced, x)
-            return list(found) if isinstance(x, list) else tuple(found)
-        return next(values)[()] if isinstance(x, Array) else x
-
-    return replaced(a)
-
-
-def _arrays_in(a: Any) -> Iterator[Array]:
-    """Distributed arrays in nested lists, in order."""
-    if isinstance(a, Array):
-        yield a
-    elif isinstance(a, list | tuple):
-        for x in a:
-            yield from _arrays_in(x) if isinstance(x, list | tuple | Array) else ()
 
 
 def array(
@@ -203,7 +179,7 @@ def array(
         lead = max(0, ndmin - found.ndim)
         view = views.expand_dims(found.shape, tuple(range(lead)))
         return found._viewed(view) if lead else found
-    data = np.array(_with_values(object), dtype, copy=None, ndmin=ndmin)
+    data = np.array(with_values(object, "array()"), dtype, copy=None, ndmin=ndmin)
     return _from_host(data, order, copy, placement(layout))
 
 

@@ -107,7 +107,7 @@ def _may_fail(source: np.dtype, target: np.dtype) -> bool:
     """Whether a cast depends on the values: text and bytes as numbers, dates as short text."""
     if source.kind in "mM":
         generic = target.kind in "mM" and np.datetime_data(target)[0] == "generic"
-        return generic or target.kind in "SU"
+        return generic or target.kind in "SUV"
     return (source.kind in "SU" and target.kind != source.kind) or source.kind == "V"
 
 

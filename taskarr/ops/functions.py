@@ -122,7 +122,10 @@ def clipped(
 
 
 def chosen(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Expr:
-    """Node of `numpy.select`: the first choice whose condition is true, else the default."""
+    """Node of `numpy.select`: the first choice whose condition is true, else the default.
+
+    In memory it lies in C order, whatever the choices do.
+    """
     empty = [[empty_like(x) for x in part] for part in (conditions, choices)]
     ask: Any = np.select
     dtype = checked_dtype(ask(*empty, empty_like(default)).dtype)
@@ -130,6 +133,7 @@ def chosen(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> E
     found = default
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         found = select(condition, choice, found, dtype, known[0].world)
+    found.order = None
     return found
 
 

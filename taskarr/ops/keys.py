@@ -11,6 +11,9 @@ from taskarr.geometry.view import NEW, Affine
 MOST_AXES = 64
 """Axes that an array of NumPy can have."""
 
+FARTHEST = np.iinfo(np.int64).max
+"""Longest step; with a longer one a slice has one element as well."""
+
 LEAST = -(2**63)
 """Least index that NumPy can hold."""
 
@@ -33,7 +36,7 @@ def _is_index(entry: Any) -> bool:
         return False
     if hasattr(entry, "dtype"):
         return entry.ndim == 0 and entry.dtype.kind in "iu"
-    return hasattr(entry, "__index__")
+    return hasattr(type(entry), "__index__")
 
 
 def view_of_key(shape: tuple[int, ...], key: Any) -> Affine:
@@ -79,7 +82,7 @@ def view_of_entries(shape: tuple[int, ...], entries: Sequence[Any]) -> Affine:
             picked = range(shape[axis])[entry]
             axes.append(axis)
             sizes.append(len(picked))
-            steps.append(picked.step)
+            steps.append(max(-FARTHEST, min(picked.step, FARTHEST)))
             start[axis] = picked.start if picked else 0
         else:
             start[axis] = from_start(entry, shape[axis], axis)

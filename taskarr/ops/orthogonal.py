@@ -61,7 +61,8 @@ def split(shape: Shape, key: Any) -> tuple[Affine, list[Pick]]:
     view = view_of_key(shape, tuple(basic))
     for pick in picks:
         sizes = tuple(view.shape[axis] for axis in pick.axes)
-        if pick.entry.dtype == np.bool_ and pick.entry.shape != sizes:
+        lengths = pick.entry.shape if pick.entry.dtype == np.bool_ else ()
+        if any(m and m != n for m, n in zip(lengths, sizes, strict=False)):  # NumPy lets 0 pass
             raise IndexError(
                 f"a mask of shape {pick.entry.shape} is no index along axes of lengths {sizes}"
             )

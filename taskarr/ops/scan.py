@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from taskarr.expr import Expr, Scan, blank, filled, moved_to, view_of
+from taskarr.expr import Expr, Scan, blank, filled, keep_order, moved_to, view_of
 from taskarr.geometry.layout import Layout
 from taskarr.kernel.scan import Accumulation
 from taskarr.ops.elementwise import apply, cast, copied, select
@@ -114,9 +114,13 @@ def reduce_in_order(
     if initial is not np._NoValue and initial is not None:
         given["initial"] = initial
     result = result_dtype(function.reduce, x, given)
+    result = _in_loop(function, x, result, given)
     axes = axes_of(len(x.shape), axis)
     if not axes:
-        return into(cast(x, result), out)
+        found = cast(x, result)
+        if "initial" in given:
+            found = apply(function.__name__, [np.asarray(initial).astype(result)[()], found])
+        return into(cast(found, result), out)
     (position,) = axes
     if "initial" in given:
         shape = kept_shape(x.shape, (position,), True)
@@ -149,14 +153,21 @@ def _axis_of(x: Expr, axis: Any) -> int:
 
 def _accumulated(function: np.ufunc, x: Expr, axis: int, dtype: np.dtype, given: Given) -> Expr:
     """Node of a scan, in the dtype that NumPy computes it in."""
-    if given.get("dtype") is None and NAMES.get(function.__name__) in CASTING:
-        dtype = in_output(dtype, x.dtype, given)
+    dtype = _in_loop(function, x, dtype, given)
     if 0 in x.shape:
         return blank(dtype, x.layout, x.world)
-    x = moved_to(x, settled(x.layout, dtype.itemsize, x.world))
+    moved = moved_to(x, settled(x.layout, dtype.itemsize, x.world))
     name, find = known_as(function, x.world)
     scan = Scan(Accumulation(name, find, dtype, is_associative(function)), axis)
-    return Expr(scan, (x,), dtype, x.layout, x.world)
+    return keep_order(Expr(scan, (moved,), dtype, moved.layout, x.world), [x])
+
+
+def _in_loop(function: np.ufunc, x: Expr, result: np.dtype, given: Given) -> np.dtype:
+    """Dtype in which NumPy computes a result, wider if an output is and that matters."""
+    rounds = NAMES.get(function.__name__) in CASTING or not is_associative(function)
+    if given.get("dtype") is not None or not rounds or result.kind == "b":
+        return result
+    return in_output(result, x.dtype, given)
 
 
 def reduceat(
@@ -198,8 +209,7 @@ def reduceat(
     if len(wrong):
         raise IndexError(f"index {wrong[0]} out-of-bounds in {name} [0, {n})")
     result = result_dtype(_asking(function.reduceat, np.zeros_like(first)), x, given, reduces=False)
-    if dtype is None and NAMES.get(function.__name__) in CASTING:
-        result = in_output(result, x.dtype, given)
+    result = _in_loop(function, x, result, given)
     return into(stretches(function, x, axis, starts, result), out)
 
 

@@ -21,8 +21,9 @@ def triangle(x: Expr, k: Any, upper: bool) -> Expr:
     place, ndim = Placement(x.world), len(x.shape)
     rows, k = index_along(ndim - 2, x.layout, place), offset_of(k) - upper
     below = apply("greater_equal", [rows, edge(ndim - 1, x.layout, k, place)])
-    zero = np.zeros((), x.dtype)[()]
-    return select(below, zero, x, x.dtype) if upper else select(below, x, zero, x.dtype)
+    dtype = x.dtype.newbyteorder("=")
+    zero = np.zeros((), dtype)[()]
+    return select(below, zero, x, dtype) if upper else select(below, x, zero, dtype)
 
 
 def triangle_indices(n: Any, k: Any, m: Any, upper: bool, place: Placement) -> tuple[Expr, ...]:

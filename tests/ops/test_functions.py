@@ -390,3 +390,11 @@ def test_masks_of_other_dtypes():
         for call, act in masked_by(mask).items()
     ]
     verify(checks, ranks=(1, 3), flow=False)
+
+
+def test_select_gives_c_order():
+    x = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
+    a = taskarr.asarray(np.arange(24.0)).reshape(2, 3, 4).transpose(2, 0, 1)
+    found, expected = np.select([a > 3], [a]), np.select([x > 3], [x])
+    assert found.strides == expected.strides
+    np.testing.assert_array_equal(found.numpy(), expected)

@@ -171,3 +171,11 @@ def test_rows_that_a_mask_found_are_dealt_out_anew():
             assert balanced
             assert size <= 1.5 * 100 / n + 2
             np.testing.assert_array_equal(found, np.arange(100))
+
+
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles_are_in_this_machines_byte_order(name):
+    x = np.arange(6).reshape(2, 3).astype(">i4")
+    found, expected = getattr(np, name)(taskarr.asarray(x)), getattr(np, name)(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.numpy(), expected)

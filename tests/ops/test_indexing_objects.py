@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import taskarr
 from tests.layouts import LAYOUTS
 from tests.oracle import Check, verify
 
@@ -128,3 +129,15 @@ def test_very_many_axes():
         Check("sum", lambda xp, a: (xp.asarray(index) + xp.asarray(index + 2)).sum(), (X,)),
     ]
     verify(checks, ranks=(1, 3), placings=LAYOUTS[:2], flow=False)
+
+
+def test_empty_masks_select_nothing_orthogonally():
+    x, nothing = np.arange(20).reshape(5, 4), np.zeros(0, bool)
+    a = taskarr.asarray(x)
+    for mask in (nothing, taskarr.asarray(nothing)):
+        assert a.oindex[mask].shape == (0, 4)
+        assert a.oindex[mask, [1, 2]].shape == (0, 2)
+        a.oindex[mask, [1, 2]] = 7
+        np.testing.assert_array_equal(a.numpy(), x)
+    with pytest.raises(IndexError, match="mask of shape"):
+        a.oindex[np.zeros(3, bool)]

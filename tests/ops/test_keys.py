@@ -119,3 +119,21 @@ def test_keys_are_normalised_as_python_does():
     assert not is_basic([1])
     view = view_of_key((7, 5), (slice(None, None, -2), 3))
     assert (view.shape, view.start, view.step, view.axes) == ((4,), (6, 3), (-2,), (0,))
+
+
+@pytest.mark.parametrize("step", [2**63, -(2**64), 2**63 - 1, 10**30])
+def test_steps_longer_than_any_axis(step):
+    x = np.arange(20).reshape(5, 4)
+    a = taskarr.asarray(x)
+    np.testing.assert_array_equal(a[::step, ::step].numpy(), x[::step, ::step])
+    np.testing.assert_array_equal(a[:0][::step].numpy(), x[:0][::step])
+    a[::step], x[::step] = 7, 7
+    np.testing.assert_array_equal(a.numpy(), x)
+
+
+def test_a_type_is_no_key():
+    a = taskarr.arange(5)
+    with pytest.raises(IndexError):
+        a[int]
+    with pytest.raises(IndexError):
+        a[int] = 3

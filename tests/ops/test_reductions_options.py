@@ -416,3 +416,91 @@ def test_the_sign_of_an_initial_zero(name, length, zero):
     x = np.full(length, -zero)
     found = getattr(taskarr.asarray(x), name)(initial=zero)
     assert np.signbit(float(found)) == np.signbit(getattr(x, name)(initial=zero))
+
+
+WIDER = [
+    ("sum", "f4", "f8"),
+    ("sum", "f2", "f8"),
+    ("sum", "c8", "c16"),
+    ("prod", "f4", "f8"),
+    ("prod", "c8", "c16"),
+    ("mean", "f4", "f8"),
+    ("mean", "c8", "c16"),
+    ("var", "f4", "f8"),
+    ("std", "f2", "f8"),
+    ("var", "c8", "c16"),
+    ("nansum", "f4", "f8"),
+    ("nanmean", "f4", "f8"),
+    ("nanprod", "f4", "f8"),
+]
+
+
+@pytest.mark.parametrize(("name", "narrow", "wide"), WIDER)
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_narrow_floats_are_reduced_in_the_dtype_that_is_given(name, narrow, wide, axis):
+    x = np.random.default_rng(4).uniform(0.9, 1.1, (40, 30)).astype(narrow)
+    expected = getattr(np, name)(x.astype(wide), axis=axis)
+    a = taskarr.asarray(x, split=0, chunks=(7, 30))
+    found = getattr(np, name)(a, axis=axis, dtype=wide)
+    assert found.dtype == getattr(np, name)(x, axis=axis, dtype=wide).dtype
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+    if name in ("sum", "prod", "mean", "nansum", "nanmean"):
+        out = taskarr.zeros(expected.shape, wide)
+        getattr(np, name)(a, axis=axis, out=out)
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-12)
+
+
+def test_sums_over_the_range_of_a_narrow_float():
+    a = taskarr.asarray(np.array([3e38, 3e38], "f4"))
+    assert float(a.sum(dtype="f8")) == float(a.numpy().sum(dtype="f8"))
+    assert float(a.mean(dtype="f8")) == float(a.numpy().mean(dtype="f8"))
+
+
+NOTHING = {
+    "sum": lambda xp: xp.sum(xp.zeros((0, 3)), axis=0, initial=5, out=xp.full(3, 9.0)),
+    "max": lambda xp: xp.max(xp.zeros((0, 2)), axis=0, initial=2.5, out=xp.zeros(2)),
+    "kept": lambda xp: xp.sum(
+        xp.zeros((0, 2)), axis=0, keepdims=True, initial=3, out=xp.zeros((1, 2))
+    ),
+    "all": lambda xp: np.logical_and.reduce(
+        xp.zeros((0, 2)), axis=0, initial=False, out=xp.ones(2, bool)
+    ),
+    "bits": lambda xp: np.bitwise_and.reduce(xp.zeros((0, 3), "u1"), axis=0, out=xp.zeros(3, "i8")),
+    "small": lambda xp: xp.sum(xp.zeros((0, 2), int), axis=0, initial=300, out=xp.zeros(2, "u1")),
+}
+OUTPUTS = {
+    "ptp": lambda xp, a: xp.ptp(a(np.array([-100, 100], "i1")), out=xp.zeros((), int)),
+    "ptp bool": lambda xp, a: xp.ptp(a(np.array([True, False])), out=xp.zeros((), int)),
+    "ptp half": lambda xp, a: xp.ptp(a(np.array([0.1, 9.7], "f2")), out=xp.zeros(())),
+    "subtract": lambda xp, a: np.subtract.reduce(xp.arange(9, dtype="u1"), out=xp.zeros((), "i8")),
+    "running": lambda xp, a: np.subtract.accumulate(
+        xp.arange(9, dtype="u1"), out=xp.zeros(9, "i8")
+    ),
+    "stretches": lambda xp, a: np.subtract.reduceat(
+        xp.arange(9, dtype="u1"), [0, 3], out=xp.zeros(2, "i8")
+    ),
+    "power": lambda xp, a: np.power.reduce(a(np.array([2, 9], "i1")), out=xp.zeros((), "i8")),
+    "hypot": lambda xp, a: np.hypot.reduce(a(np.array([0.1, 0.2], "f2")), out=xp.zeros(())),
+}
+FIRST = {
+    "no axes": lambda xp, a: np.subtract.reduce(xp.ones(3, "f4"), axis=(), initial=1),
+    "a value": lambda xp, a: np.arctan2.reduce(a(np.array(2.0)), axis=None, initial=5.0),
+    "length of one": lambda xp, a: np.hypot.reduce(a(np.array([-3.0]))),
+    "infinite": lambda xp, a: xp.prod(a(np.array([complex(np.inf, 0)]))),
+}
+
+
+@pytest.mark.parametrize("label", NOTHING)
+def test_initial_values_of_nothing_go_to_the_output(label):
+    expected, found = NOTHING[label](np), NOTHING[label](taskarr)
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("label", [*OUTPUTS, *FIRST])
+def test_what_a_reduction_starts_from_and_is_computed_in(label):
+    call = {**OUTPUTS, **FIRST}[label]
+    with np.errstate(invalid="ignore"):
+        expected, found = call(np, np.asarray), np.asarray(call(taskarr, taskarr.asarray))
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype

@@ -466,3 +466,14 @@ FLAT_DIFFERENCES = {
     "one": lambda xp, x: xp.ediff1d(x[:1, :1], to_begin=3),
     "wider": lambda xp, x: xp.diff(x, prepend=2.5),
 }
+
+
+@pytest.mark.parametrize("order", [(2, 0, 1), (1, 0, 2), (2, 1, 0)])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_running_sums_keep_the_order_in_memory(order, axis):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    a = taskarr.asarray(x).transpose(order)
+    for call in (np.cumsum, np.maximum.accumulate, np.subtract.accumulate):
+        found, expected = call(a, axis=axis), call(x.transpose(order), axis=axis)
+        assert found.strides == expected.strides
+        np.testing.assert_array_equal(found.ravel("K").numpy(), expected.ravel("K"))

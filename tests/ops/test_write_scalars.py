@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import taskarr
 from tests.device.install import held_here
 from tests.layouts import LAYOUTS
 from tests.oracle import Check, verify
@@ -143,3 +144,35 @@ def test_arrays_of_objects():
         for value in (5, [5, 6], ["7", 8.5])
     ]
     verify(checks, ranks=(1, 3), flow=False)
+
+
+LISTS = {
+    "text": (np.array(["q", "r", "s"]), "U3"),
+    "bytes": (np.array([b"q", b"r", b"s"]), "S3"),
+    "days": (np.array(["2020-01-02", "2021-01-02", "NaT"], "M8[D]"), "M8[D]"),
+    "spans": (np.arange(3).astype("m8[s]"), "m8[s]"),
+    "numbers": (np.arange(3.0) + 0.5, "i4"),
+    "records": (np.array([(1, 2.0), (3, 4.0), (5, 6.0)], "i4,f8"), "i4,f8"),
+}
+
+
+@pytest.mark.parametrize("label", LISTS)
+@pytest.mark.parametrize("key", [slice(None), [2, 0, 1]], ids=["all", "rows"])
+def test_lists_of_distributed_values_are_written(label, key):
+    x, dtype = LISTS[label]
+    a, target, expected = taskarr.asarray(x), taskarr.zeros(3, dtype), np.zeros(3, dtype)
+    expected[key] = [x[0], x[1], x[2]]
+    target[key] = [a[0], a[1], a[2]]
+    np.testing.assert_array_equal(target.numpy(), expected)
+
+
+@pytest.mark.parametrize("key", [..., slice(0, 6), np.ones(6, bool), np.arange(6)], ids=str)
+def test_days_do_not_fit_short_text_in_records(key):
+    days = np.array(["2020-01-02"] * 6, "M8[D]")
+    for value in (days, taskarr.asarray(days, split=0)):
+        a = taskarr.zeros(6, [("a", "i4"), ("s", "U4")])
+        view = a[1:]
+        with pytest.raises(RuntimeError):
+            a[key] = value
+        assert a.tolist() == [(0, "")] * 6
+        assert view.tolist() == [(0, "")] * 5

@@ -76,7 +76,8 @@ def of_nothing(function: Function, x: Expr, given: Given) -> Expr:
     with faults.at_once(getattr(function, "__name__", "reduce"), x.world.rank):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = np.asarray(_called(function, sample, given))
+            ask = _put if "out" in given else _called
+            found = np.asarray(ask(function, sample, given))
         for text in [str(each.message).rstrip(".") for each in caught]:
             if text in faults.NOTES:
                 faults.note(text)
@@ -106,18 +107,20 @@ def _called(
     except TypeError:
         if "out" not in given or shape is None:
             raise
-        return function(sample, **options, out=_output(sample, given))
+        return _put(function, sample, given)
     if "out" in given:
-        fits = shape is None or _fits(shape, given)
-        form = np.shape(found) if fits else (*np.shape(found), 3)
+        form = np.shape(found) if shape is None or _fits(shape, given) else (*np.shape(found), 3)
         function(sample, **options, out=np.empty(form, given["out"].dtype))
     return found
 
 
-def _output(sample: np.ndarray, given: Given) -> np.ndarray:
-    """Output of a reduction of the sample, of the dtype that is given."""
+def _put(function: Function, sample: np.ndarray, given: Given) -> np.ndarray:
+    """What NumPy's function puts into an output of the dtype that is given."""
+    options = {key: _stand_in(value) for key, value in given.items() if key != "out"}
     axes, keepdims = axes_of(sample.ndim, given.get("axis")), bool(given.get("keepdims", False))
-    return np.empty(kept_shape(sample.shape, axes, keepdims), given["out"].dtype)
+    out = np.empty(kept_shape(sample.shape, axes, keepdims), given["out"].dtype)
+    function(sample, **options, out=out)
+    return out
 
 
 def _fits(shape: tuple[int, ...], given: Given) -> bool:

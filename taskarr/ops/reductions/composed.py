@@ -15,7 +15,7 @@ from taskarr.geometry.view import NEW, Affine, broadcast
 from taskarr.kernel.functions import Function as Kernel
 from taskarr.ops.elementwise import apply, cast, combined, select
 from taskarr.ops.reductions.asked import Function, Given, of_nothing, result_dtype
-from taskarr.ops.reductions.folds import fold, locate, place_of, spread
+from taskarr.ops.reductions.folds import fold, locate, place_of, spread, widened
 from taskarr.ops.reductions.moments import wide
 from taskarr.ops.reductions.node import node
 from taskarr.ops.reductions.rows import ROWS, UFUNCS
@@ -89,7 +89,7 @@ def mean(name: str, function: Function, x: Expr, given: Given) -> Expr:
     if 0 in x.shape:
         return of_nothing(function, x, given)
     result = _as_wide_as_output(result_dtype(function, x, given), given)
-    rounded = _of_integers(result, given)
+    x, rounded = widened(x, result), _of_integers(result, given)
     if "where" not in given and rounded is None:
         return spread("mean", x, result, given)
     found, count = _sum_of(x, given.get("where", True), wide(result), place_of(x, given))
@@ -101,6 +101,7 @@ def variance(name: str, function: Function, x: Expr, given: Given) -> Expr:
     if 0 in x.shape:
         return of_nothing(function, x, given)
     result = _as_wide_as_output(result_dtype(function, x, given), given)
+    x = widened(x, result)
     given = {**given, "ddof": _plain_number(given.get("ddof", 0))}
     if "where" in given or given.get("mean") is not None or _is_narrow(x, given.get("dtype")):
         return _variance(name, VARIANCE, x, result, given)
@@ -186,6 +187,7 @@ def nan_mean(name: str, function: Function, x: Expr, given: Given) -> Expr:
     if x.dtype.kind not in "fc" or 0 in x.shape:
         return mean(name, function, x, given)
     result = _as_wide_as_output(result_dtype(function, x, given), given)
+    x = widened(x, result)
     where = _valid(x, given)["where"]
     with np.errstate(invalid="ignore"):
         return combined(MEAN, _sum_of(x, where, wide(result), place_of(x, given)), result)
@@ -196,6 +198,7 @@ def nan_variance(name: str, function: Function, x: Expr, given: Given) -> Expr:
     if x.dtype.kind not in "fc" or 0 in x.shape:
         return variance(name.removeprefix("nan"), function, x, given)
     result = _as_wide_as_output(result_dtype(function, x, given), given)
+    x = widened(x, result)
     given = {**_valid(x, given), "ddof": _plain_number(given.get("ddof", 0))}
     return _variance(name, NANVARIANCE, x, result, given)
 

@@ -7,11 +7,22 @@ import numpy as np
 from taskarr.expr import Expr
 from taskarr.ops.elementwise import apply, cast, select
 from taskarr.ops.reductions.asked import Function, Given, of_nothing, result_dtype
+from taskarr.ops.reductions.moments import WIDER
 from taskarr.ops.reductions.node import axes_of, node
 from taskarr.ops.reductions.rows import ROWS, UFUNCS
 
 CASTING = ("sum", "prod")
 """Reductions that cast their elements on the way."""
+
+ROUNDING = (*CASTING, "logaddexp", "logaddexp2", "hypot")
+"""Reductions whose result depends on the dtype in which they are computed."""
+
+
+def widened(x: Expr, result: np.dtype) -> Expr:
+    """Narrow floats in the dtype of a wider result, in which NumPy adds them."""
+    if x.dtype.char not in WIDER or result.kind not in "fc":
+        return x
+    return cast(x, np.result_type(x.dtype, result))
 
 
 def place_of(x: Expr, given: Given) -> dict[str, Any]:
@@ -35,7 +46,7 @@ def fold(name: str, function: Function, x: Expr, given: Given) -> Expr:
     if 0 in x.shape:
         return of_nothing(function, x, given)
     result = result_dtype(function, x, given)
-    if given.get("dtype") is None and (name in CASTING or given.get("initial") is not None):
+    if given.get("dtype") is None and (name in ROUNDING or given.get("initial") is not None):
         wider = in_output(result, x.dtype, given)
         if name not in CASTING and wider != result:
             x = cast(x, wider)
@@ -49,6 +60,8 @@ def fold(name: str, function: Function, x: Expr, given: Given) -> Expr:
     elif given.get("dtype") is not None:
         source = result
         x = x if name in CASTING else cast(x, result)
+    if name in CASTING:
+        x = widened(x, result)
     options = (True,) if name == "sum" and initial is not None else ()
     found = node(x, ROWS[name], result, source=source, options=options, **place_of(x, given))
     return found if initial is None else apply(UFUNCS[name], [initial, found])
@@ -101,6 +114,7 @@ def spread(name: str, x: Expr, result: np.dtype, given: Given) -> Expr:
     """Node of mean, variance or deviation of all elements, in one pass."""
     dtype = given.get("dtype")
     source = x.dtype if dtype is None else np.result_type(np.dtype(dtype))
+    x = widened(x, result if dtype is None else source)
     options = () if name == "mean" else (given.get("ddof", 0),)
     return node(x, ROWS[name], result, source=source, options=options, **place_of(x, given))
 
@@ -111,4 +125,7 @@ def range_of(name: str, function: Function, x: Expr, given: Given) -> Expr:
         return of_nothing(function, x, given)
     result_dtype(function, x, given)
     plain = {key: value for key, value in given.items() if key != "out"}
-    return apply("subtract", [fold("max", np.max, x, plain), fold("min", np.min, x, plain)])
+    top, least = fold("max", np.max, x, plain), fold("min", np.min, x, plain)
+    if "out" in given:  # which NumPy puts the largest into
+        top = cast(top, given["out"].dtype)
+    return apply("subtract", [top, least])

@@ -76,6 +76,16 @@ def _sum(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> 
     return state[0] if options else moments.from_zero(state[0])
 
 
+def _prod(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    """Product of everything; NumPy's begins with one, which matters to infinite complex numbers."""
+    return state[0].dtype.type(1) * state[0] if state[0].dtype.kind == "c" else state[0]
+
+
+def _length(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
+    """Root of the squares of everything; NumPy's begins with zero, so one alone has no sign."""
+    return xp.absolute(state[0])
+
+
 def _number(xp: ModuleType, state: State, count: int, options: tuple[Any, ...]) -> Any:
     if xp.isnan(state[0]).any():
         note("All-NaN slice encountered")
@@ -127,13 +137,14 @@ UFUNCS = {
 
 _OWN = (
     _of_sum("sum", "add", _sum),
-    _of_sum("prod", "multiply"),
+    _of_sum("prod", "multiply", _prod),
     _of_sum("mean", "add", moments.mean),
     _of_ufunc("nanmin", "fmin", finish=_number),
     _of_ufunc("nanmax", "fmax", finish=_number),
     _of_ufunc("any", "logical_or", truth.some),
     _of_ufunc("all", "logical_and", truth.every),
-    *(_of_sum(name, name) for name in ("logaddexp", "logaddexp2", "hypot")),
+    *(_of_sum(name, name) for name in ("logaddexp", "logaddexp2")),
+    _of_sum("hypot", "hypot", _length),
     Row("count", _one, truth.count, bound(_combine, "add"), _same),
     Row(
         "unsigned max",
