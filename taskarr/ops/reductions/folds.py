@@ -114,7 +114,6 @@ def spread(name: str, x: Expr, result: np.dtype, given: Given) -> Expr:
     """Node of mean, variance or deviation of all elements, in one pass."""
     dtype = given.get("dtype")
     source = x.dtype if dtype is None else np.result_type(np.dtype(dtype))
-    x = widened(x, result if dtype is None else source)
     options = () if name == "mean" else (given.get("ddof", 0),)
     return node(x, ROWS[name], result, source=source, options=options, **place_of(x, given))
 
