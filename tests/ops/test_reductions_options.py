@@ -504,3 +504,12 @@ def test_what_a_reduction_starts_from_and_is_computed_in(label):
         expected, found = call(np, np.asarray), np.asarray(call(taskarr, taskarr.asarray))
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+@pytest.mark.parametrize("dtype", ["M8[s]", "U3", "f8"])
+def test_masks_that_do_not_fit_come_before_dtypes(name, dtype):
+    x, mask = np.zeros(7, "i8").astype(dtype), np.ones(5, bool)
+    for xp in (np, taskarr):
+        with pytest.raises(ValueError, match="broadcast"):
+            getattr(xp, name)(xp.asarray(x), where=xp.asarray(mask))

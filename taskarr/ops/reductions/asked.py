@@ -37,7 +37,7 @@ def result_dtype(function: Function, x: Expr, given: Given, reduces: bool = True
     if all(kind in PLAIN for _, kind, _ in kinds):
         return _plain_dtype(function, x.dtype, len(x.shape), kinds)
     found = _dtype(function, x.dtype, len(x.shape), given, x.shape if reduces else None)
-    _check_shapes(x, given)
+    check_shapes(x, given)
     return found
 
 
@@ -81,14 +81,15 @@ def of_nothing(function: Function, x: Expr, given: Given) -> Expr:
         for text in [str(each.message).rstrip(".") for each in caught]:
             if text in faults.NOTES:
                 faults.note(text)
-    _check_shapes(x, given)
+    check_shapes(x, given)
     axes = axes_of(len(x.shape), given.get("axis"))
     shape = kept_shape(x.shape, axes, bool(given.get("keepdims", False)))
     value = found.reshape(-1)[0] if found.size else np.zeros((), found.dtype)[()]
     return filled(value, layout_for(x.world, shape, checked_dtype(found.dtype)), x.world)
 
 
-def _check_shapes(x: Expr, given: Given) -> None:
+def check_shapes(x: Expr, given: Given) -> None:
+    """Raise ValueError for a mask or a mean that does not fit."""
     for key in ("where", "mean"):
         if isinstance(given.get(key), Expr):
             broadcast(given[key].shape, x.shape)

@@ -14,7 +14,7 @@ from taskarr.faults import note
 from taskarr.geometry.view import NEW, Affine, broadcast
 from taskarr.kernel.functions import Function as Kernel
 from taskarr.ops.elementwise import apply, cast, combined, select
-from taskarr.ops.reductions.asked import Function, Given, of_nothing, result_dtype
+from taskarr.ops.reductions.asked import Function, Given, check_shapes, of_nothing, result_dtype
 from taskarr.ops.reductions.folds import fold, locate, place_of, spread, widened
 from taskarr.ops.reductions.moments import wide
 from taskarr.ops.reductions.node import node
@@ -88,6 +88,7 @@ def mean(name: str, function: Function, x: Expr, given: Given) -> Expr:
     """
     if 0 in x.shape:
         return of_nothing(function, x, given)
+    check_shapes(x, given)  # which NumPy does before it looks at dtypes
     result = _as_wide_as_output(result_dtype(function, x, given), given)
     x, rounded = widened(x, result), _of_integers(result, given)
     if "where" not in given and rounded is None:
@@ -100,6 +101,7 @@ def variance(name: str, function: Function, x: Expr, given: Given) -> Expr:
     """Node of ``var`` or ``std``: in one pass, or around a mean that is found before."""
     if 0 in x.shape:
         return of_nothing(function, x, given)
+    check_shapes(x, given)  # which NumPy does before it looks at dtypes
     result = _as_wide_as_output(result_dtype(function, x, given), given)
     x = widened(x, result)
     given = {**given, "ddof": _plain_number(given.get("ddof", 0))}
