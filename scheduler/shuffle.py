@@ -216,11 +216,14 @@ def _room(pieces: Sequence[In], size: int) -> tuple[np.ndarray, list[int]] | Non
     places: dict[int, np.ndarray] = {}
     for piece in pieces:
         place = piece.place()
-        if place is None or ends.get(piece.peer, place.ctypes.data) != place.ctypes.data:
+        if place is None:
             return None
-        first.setdefault(piece.peer, place.ctypes.data)
-        ends[piece.peer] = place.ctypes.data + piece.nbytes
-        places[place.ctypes.data] = place
+        at = place.ctypes.data
+        if ends.get(piece.peer, at) != at:
+            return None
+        first.setdefault(piece.peer, at)
+        ends[piece.peer] = at + piece.nbytes
+        places[at] = place
     if not places:
         return None
     start, stop = min(places), max(ends.values())
