@@ -115,16 +115,17 @@ def reduce_in_order(
         given["initial"] = initial
     result = result_dtype(function.reduce, x, given)
     result = _in_loop(function, x, result, given)
+    start = np.asarray(initial).astype(result)[()] if "initial" in given else None
     axes = axes_of(len(x.shape), axis)
     if not axes:
         found = cast(x, result)
-        if "initial" in given:
-            found = apply(function.__name__, [np.asarray(initial).astype(result)[()], found])
+        if start is not None:
+            found = apply(function.__name__, [start, found])
         return into(cast(found, result), out)
     (position,) = axes
-    if "initial" in given:
+    if start is not None:
         shape = kept_shape(x.shape, (position,), True)
-        first = filled(np.asarray(initial).astype(result)[()], _whole(x, shape, result), x.world)
+        first = filled(start, _whole(x, shape, result), x.world)
         x = joined([first, cast(x, result)], position)
     if not x.shape[position]:
         return into(of_nothing(function.reduce, x, given), out)
